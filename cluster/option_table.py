@@ -30,6 +30,8 @@ LARGEST = 10**7
 LARGEST_SEED = 2**31 - 1
 #: What ends a step where no limit is given (docs/decisions/0112).
 WORK_LIMIT = 20
+#: Jobs that a plan has where no number is given: some minutes at most, as the time rises with the square.
+PLANNED_JOBS = 5_000
 
 
 def _count(text: str, low: int = 1, high: int = LARGEST, **others: Any) -> Any:

@@ -15,7 +15,7 @@ import click
 
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import Option, options_in
-from ..cluster.option_table import OPTIONS_BY_NAME, SCHEDULE, StepRecord, WithinOption
+from ..cluster.option_table import OPTIONS_BY_NAME, PLANNED_JOBS, SCHEDULE, StepRecord, WithinOption
 from .built_options import INPUT, TEXT_OUTPUT, SectionCommand, click_option, filled_options
 from .outputs import (
     Output,
@@ -259,9 +259,10 @@ def compare(snapshot: str, out: Output, **options: Any) -> None:
 class PlanOptions:
     """How many jobs are planned, and their chart."""
 
-    #: By default some minutes at most.
     jobs: Option[int] = Option(
-        "How many jobs of highest priority to plan; the time rises with their square.", default=5_000, low=1
+        "How many jobs of highest priority to plan; the time rises with their square.",
+        default=PLANNED_JOBS,
+        low=1,
     )
     gantt: Option[Path | None] = Option("Chart of all nodes over time (.png, .pdf, .svg).")
 

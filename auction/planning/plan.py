@@ -20,6 +20,7 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.keywords import of_type, refuses_unknown, whole
 from ...cluster.nodes import Resources
+from ...cluster.option_table import PLANNED_JOBS
 from ...cluster.resources.allocation import Allocation, add_allocation, resources_of
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, nothing_held
 from ...cluster.resources.columns import Columns
@@ -116,13 +117,16 @@ class Plan(Tabular):
 
 @refuses_unknown
 def plan(
-    snapshot: Snapshot | str | Path, *, jobs: int | None = None, progress: Callable[[int], None] | None = None
+    snapshot: Snapshot | str | Path,
+    *,
+    jobs: int | None = PLANNED_JOBS,
+    progress: Callable[[int], None] | None = None,
 ) -> Plan:
     """Return the schedule of a snapshot.
 
     Args:
         snapshot: the cluster, its running jobs and its queue, or a snapshot file.
-        jobs: how many of the first jobs in queue order to plan; None: all.
+        jobs: how many of the first jobs in queue order to plan, by default as in the command; None: all.
         progress: called with the number of jobs that are done.
 
     Raises:
