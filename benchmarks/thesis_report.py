@@ -122,10 +122,10 @@ _WHY = {
         "than backfill in 1, 2, 4 and 5, as in the thesis, and in 7 and 8 by its awards alone. The same "
         "model with a balance uses more than all others in 1, 4, 7, 9, 10 and 12, and less than the "
         "auctions in 2, 3, 5, 6, 8 and 11; why was not measured. Nothing is reserved under the auctions. "
-        "Seeds 1 and 2 were played before counts chose who bids; in seeds 3 and 4 they do, and complete "
+        "Seeds 1 and 2 were played before counts chose who bids; in seeds 3 to 5 they do, and complete "
         "rows of AUCSCHED1 and AUCSCHED2 differ less (docs/results/thesis.md). "
-        "Seed 1 took 182 minutes of processor time, on a slower machine, seeds 3 and 4 took 55 and "
-        "50, with other work beside it. "
+        "Seed 1 took 182 minutes of processor time, on a slower machine, seeds 3 to 5 took 55, 50 "
+        "and 50, with other work beside them. "
         "Seven seeds would take six hours, or three on two cores; a table is to take one."
     ),
     "A.4": (
