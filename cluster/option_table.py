@@ -98,8 +98,8 @@ class BiddingOptions:
         "Bids of one job (MAXBIDSPERJOB).", default="the model's: 60, aucsched1 15", policies=_BIDDING
     )
     bid_order: Option[Literal["spec", "figure-4.5"]] = _option(
-        "How --max-bids limits the bids. spec: each job has at least one bid, and jobs of high priority take the rest; figure-4.5: as in that "
-        "figure of the thesis, where jobs of high priority use up the cap.",
+        "How --max-bids limits the bids. spec: each job has at least one bid, and jobs of high priority take "
+        "the rest; figure-4.5: as in that figure of the thesis, where jobs of high priority use up the cap.",
         default="spec",
         policies=_BIDDING,
     )
