@@ -341,7 +341,7 @@ def award(step: StepPass) -> None:
         if step.counted is not None:
             return
         made: list[AttemptResult] = []
-        alone: AttemptResult | None = None
+        few: list[AttemptResult] = []
         size, deadline = len(step.window), step.until(share)
         cluster = replace(step.cluster, everywhere=everywhere)
         while size and any(demand.job.id in step.bidding for demand in step.window[:size]):
@@ -360,7 +360,7 @@ def award(step: StepPass) -> None:
             are_chosen = bool(step.selected) and size == len(step.window)
             if are_chosen and not (have_won and (made[-1].ended or not was_tried)):
                 # Everyone bids where not all can win that counts choose.
-                alone = made.pop()
+                few.append(made.pop())
                 step.selected = step.selected if have_won else frozenset()
             elif made[-1].ended or not halves or size == 1 or step.is_over(deadline):
                 break
@@ -368,7 +368,8 @@ def award(step: StepPass) -> None:
                 size //= 2
         step.attempts += made
         step.best = best = max(made, key=lambda one: (*one.answer.value, one.proved), default=step.best)
-        if made and best and alone:
+        if made and best and few:
+            alone = max(few, key=lambda one: one.answer.value)
             step.best = replace(best, alone=among(best.bids, alone, cluster, options, best.size))
 
 

@@ -18,7 +18,6 @@ from aucsched.auction.impossible import ImpossibleRequests
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import in_order
 from aucsched.bidgen.candidates import GuardedViews
-from aucsched.cluster.resources.capacity import BoolArray
 from aucsched.cluster.resources.demand import Demand
 from aucsched.formats.native.cluster_file import snapshot_to_json
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText
@@ -52,15 +51,21 @@ def test_of_a_job_that_was_not_tried_nobody_says_that_it_does_not_fit() -> None:
     assert [refusal.detail for refusal in late.pending] == [why]
 
 
-def test_jobs_behind_the_window_are_counted_only_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def noted_jobs(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[str]:
+    """Return the jobs that a method of a class will be called with, in order."""
     looked: list[str] = []
-    plain = GuardedViews.could_start
+    plain = getattr(owner, name)
 
-    def noted(self: GuardedViews, demand: Demand) -> bool:
+    def noted(self: object, demand: Demand) -> Any:
         looked.append(demand.job.id)
         return plain(self, demand)
 
-    monkeypatch.setattr(GuardedViews, "could_start", noted)
+    monkeypatch.setattr(owner, name, noted)
+    return looked
+
+
+def test_jobs_behind_the_window_are_counted_only_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = noted_jobs(monkeypatch, GuardedViews, "could_start")
     jobs = [{"cores": 2}, *({"cores": cores} for cores in range(9, 99))]
     queue = snapshot([{"name": "n1", "cores": 99, "free_cores": 8}], jobs)
     options: dict[str, Any] = {"window": 1, "strategy": "exact", "promise": "none", "reserve": 0}
@@ -74,14 +79,7 @@ def test_jobs_behind_the_window_are_counted_only_while_there_is_time(monkeypatch
 def test_one_reason_holds_for_all_jobs_that_ask_alike_behind_a_used_up_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    looked: list[str] = []
-    plain = ImpossibleRequests.able
-
-    def noted(self: ImpossibleRequests, demand: Demand) -> BoolArray:
-        looked.append(demand.job.id)
-        return plain(self, demand)
-
-    monkeypatch.setattr(ImpossibleRequests, "able", noted)
+    looked = noted_jobs(monkeypatch, ImpossibleRequests, "able")
     jobs = [{"cores": 1, "user": user} for user in ["ann"] * 40 + ["eve"] * 40 + ["bob"]]
     held = [{"id": user, "user": user, "nodes": {"n2": {"cores": 1}}} for user in ("ann", "eve")]
     limit = {"name": "one each", "per": "user", "max": {"jobs": 1}}
