@@ -1,4 +1,4 @@
-"""A schedule as the commands that place its jobs on a Slurm cluster, one line of shell for each job.
+"""A schedule as commands that place its jobs on a Slurm cluster, one line of shell for each job.
 
 What each command does was tried on Slurm 22.05. The same cores on every node: ``NumNodes``,
 ``ReqNodeList`` and ``MinCPUsNode`` of a held job fix them. Different cores: a reservation of
@@ -23,7 +23,7 @@ from ..formats.hostlist import join
 from .answers.node_records import THREADS_NOTE
 
 _SLURM_ID = re.compile(r"[1-9]\d{0,9}(?:_\d{1,9})?", re.ASCII)
-#: What scontrol reads as one name: no comma, which begins the next, no sign in front, which adds or removes.
+#: What scontrol reads as one name: no comma (begins the next), no sign in front (adds or removes).
 _ONE_NAME = re.compile(r"[^,+-][^,]*")
 _MINUTE_S = 60
 #: A reservation must outlast its job, which starts some seconds after it is made (minutes).
@@ -42,9 +42,9 @@ class CannotPlaceError(Exception):
 
 
 def placement(snapshot: Snapshot, schedule: Schedule) -> tuple[str, tuple[str, ...]]:
-    """Return the commands that start the schedule's awards, exactly as awarded, on the snapshot's cluster.
+    """Return the commands that start the awards on the snapshot's cluster, exactly as awarded.
 
-    They are lines of shell; a job that cannot be placed stands there as a comment, and in a line behind them.
+    They are lines of shell; a job that cannot be placed is a comment there, and a line after them.
     """
     jobs = {job.id: job for job in snapshot.jobs}
     nodes = {node.name: node for node in snapshot.nodes}
@@ -100,7 +100,7 @@ class JobCommands:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it holds whole nodes, as one alone on its blocks does too: no counts are needed."""
+        """Whether it holds whole nodes, as one alone on its blocks does: no counts are needed."""
         request = self.job.request
         return request.exclusive or bool(alone_on(self.snapshot.network, request, self.award.nodes))
 
@@ -116,7 +116,7 @@ def _commands(place: JobCommands) -> Iterator[str]:
     # A snapshot does not tell which jobs Slurm holds: one already held stays so.
     yield _scontrol("hold", name)
     if gres:
-        # Slurm refuses a typed request beside the job's own for any type: that goes first, by itself.
+        # Slurm refuses a typed request next to the job's own for any type: clear that first, alone.
         yield _scontrol("update", f"JobId={name}", "TresPerNode=", "TresPerJob=", "TresPerTask=")
     if place.is_whole:
         pass
@@ -146,17 +146,17 @@ def _scontrol(*words: str) -> str:
 
 
 def _one_name(text: str, what: str) -> str:
-    """Return a name that stands in a list of scontrol's; refuse one that it would read as another."""
+    """Return a name as a list of scontrol's has it; refuse one that it would read as another."""
     if not _ONE_NAME.fullmatch(text):
         raise CannotPlaceError(f"{text!r} is not a {what} that scontrol reads as one name")
     return text
 
 
 def reservation_words(place: JobCommands, name: str) -> tuple[str, ...]:
-    """Return scontrol's words for a reservation of the award's cores on each node, in the nodes' order.
+    """Return scontrol's words for a reservation of the award's cores on each node, in node order.
 
     Raises:
-        CannotPlaceError: Slurm cannot reserve these cores, or a name is none that scontrol reads as one.
+        CannotPlaceError: Slurm cannot reserve these cores, or scontrol would read a name as more.
     """
     if place.counts_threads:
         raise CannotPlaceError(
@@ -179,7 +179,7 @@ def reservation_words(place: JobCommands, name: str) -> tuple[str, ...]:
 
 
 def _partition(place: JobCommands) -> str:
-    """Return the first of the job's partitions that has all its nodes; Slurm would take the default one."""
+    """Return the job's first partition that has all its nodes; Slurm would take its default."""
     listed = {partition.name: partition.nodes for partition in place.snapshot.partitions}
     for name in filter(None, place.job.partition.split(",")):
         more = listed.get(name, ())
@@ -209,7 +209,7 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 
 def _gres_open(place: JobCommands) -> bool:
-    """Whether the request leaves Slurm a choice: a range, a total over nodes, one of several types."""
+    """Whether the request leaves Slurm a choice: a range, a total over nodes, one of many types."""
     request = place.job.request
     if any(not span.is_exact for span in (*request.gres_per_node.values(), *request.gres_total.values())):
         return True

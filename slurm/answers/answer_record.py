@@ -1,7 +1,7 @@
-"""Slurm's JSON, read tolerantly: every shape a member has had so far, and a clear error for any other.
+"""Slurm's JSON, read tolerantly: each shape a member has had so far, a clear error for any other.
 
-A number is an integer (22.05) or ``{"set", "infinite", "number"}`` (23.02 and later); a state is a text
-or a list of texts. A member whose shape is none of these raises InputError with its path and value.
+A number is an integer (22.05) or ``{"set", "infinite", "number"}`` (23.02 and later); a state is a
+text or a list of texts. Any other shape raises InputError with the member's path and value.
 
 A loop asks for the same thousands of jobs and nodes each few seconds, and almost none of them
 changed: an entry whose text has not changed is not read anew (``Known``). Entries are told by their
@@ -44,7 +44,7 @@ class Record:
     path: str
 
     def once(self, kind: str, make: Callable[[], T], key: object = None) -> T:
-        """Return what ``make`` returns, or what it did of the same text and an equal ``key`` (``Known``)."""
+        """Return what ``make`` returns, or did for an equal text and ``key`` (``Known``)."""
         made = getattr(self.members, "made", None)
         if made is None:
             return make()
@@ -73,7 +73,7 @@ class Record:
         return self.members.get(name) is not None
 
     def require(self, *names: str) -> None:
-        """Raise InputError when one of ``names`` is missing: a request read without it would be weaker."""
+        """Raise InputError if one of ``names`` is missing: read without it, a request is weaker."""
         for name in names:
             if name not in self.members:
                 raise InputError(f"the member {name!r} is missing", path=self.path)
@@ -129,7 +129,7 @@ class Record:
         raise self.unknown(name, "a text")
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts; one text is a list of one, an empty text or null an empty list."""
+        """Return a list of texts; one text: a list of one, an empty text or null: an empty list."""
         value = self.members.get(name)
         if value is None or isinstance(value, str):
             return (value,) if value else ()
@@ -169,7 +169,7 @@ class Record:
             yield Record(item, place)
 
     def entries(self, name: str) -> "Iterator[Record]":
-        """Yield the objects below a member by order: a list's (23.11 and later), or an object's (22.05)."""
+        """Yield a member's objects in order: of a list (23.11 and later), of an object (22.05)."""
         value = self.members.get(name)
         if isinstance(value, dict):
             for key in value:
@@ -190,7 +190,7 @@ class KeyedRecord:
 
     Attributes:
         record: the object.
-        members: a key -> its member, with a dot below each group; a key that is not there has no value.
+        members: a key -> its member, with a dot below each group; an absent key has no value.
     """
 
     record: Record
@@ -211,7 +211,7 @@ class KeyedRecord:
         return ",".join(holder.texts(name)) if holder else ""
 
     def count(self, key: str) -> int | None:
-        """Return an integer, None where it is absent or no limit: -1 in 22.05, infinite or not set later."""
+        """Return an integer, None if absent or no limit: -1 in 22.05, infinite or not set later."""
         holder, name = self._found(key)
         if holder is None or holder.members.get(name) == -1:
             return None
@@ -325,7 +325,7 @@ class Known:
         self._site: Any = None
 
     def document(self, text: bytes, member: str) -> Record:
-        """Return the top object of an answer, the entries of its list ``member`` known where they were.
+        """Return an answer's top object; entries of its list ``member`` stay known where they were.
 
         Raises:
             InputError: it is no JSON object, or Slurm reports errors in it.
@@ -353,7 +353,7 @@ class Known:
         return check_errors(Record(members, ""))
 
     def details(self, records: list[str], read: Callable[[str], T]) -> list[T]:
-        """Return what ``read`` makes of scontrol's records of jobs, that of a known text as it was."""
+        """Return what ``read`` makes of scontrol's job records; that of a known text as it was."""
         return self._kept("details", records, lambda record: _TIMES.sub("", record), read)
 
     def _kept(

@@ -88,7 +88,7 @@ class Paragraph:
         return seconds
 
     def moment(self, key: str) -> float:
-        """Return a time in seconds since the epoch; one without a zone is this machine's local time."""
+        """Return a time in seconds since the epoch; one without a zone is local time here."""
         value = self.text(key)
         if _EPOCH.fullmatch(value):
             return float(value)

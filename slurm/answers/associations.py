@@ -1,4 +1,4 @@
-"""Slurm's limits of QOS and associations: ``scontrol show assoc_mgr``, ``sacctmgr -P show qos|assoc``."""
+"""Limits of QOS and associations: ``scontrol show assoc_mgr``, ``sacctmgr -P show qos|assoc``."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from ...cluster.text import listed, plural
 from ...formats.notes import Notes
 from .answer_text import duration_s
 
-#: ``512``, ``512(128)`` with what is in use (64 bits: a job without time limit), ``N(0)`` without a limit.
+#: ``512``, ``512(128)`` with its use (64 bits: a job without time limit), ``N(0)`` without a limit.
 _COUNT = re.compile(r"(?P<limit>N|\d{1,13})?(?:\((?P<used>\d{1,20})(?:\.\d+)?\))?")
 _PAIR = re.compile(r"([A-Z][A-Za-z]*)=(\S*)")
 _AMOUNTS = {"cpu": "cores", "node": "nodes"}
@@ -23,7 +23,7 @@ _TRES = {"GrpTRES": None, "MaxTRESPU": "user", "MaxTRESPA": "account"}
 _JOBS = {"GrpJobs": None, "MaxJobsPU": "user", "MaxJobsPA": "account"}
 #: Where Slurm tells what running jobs use, and of what: of minutes what they may use still.
 _USED = (("GrpTRES", "node", "nodes", 1), ("GrpTRESRunMins", "cpu", "core_seconds", 60))
-#: Limits of one job: what it may hold, for how long, and the product of both; sacctmgr's names, scontrol's.
+#: Limits of one job: holdings, duration, and their product; sacctmgr's names, scontrol's.
 _EACH, _WALL, _PRODUCT = ("MaxTRESPJ", "MaxTRES"), ("MaxWallPJ", "MaxWall"), ("MaxTRESMinsPJ", "MaxTRESMins")
 _LEAST = ("MinTRESPJ", "MinTRES")
 _READ = {*_TRES, *_JOBS, *_EACH, *_LEAST, *_WALL, *_PRODUCT, "GrpTRESMins", "GrpTRESRunMins"}
@@ -76,7 +76,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneJob:
-    """What one job of a set may ask for at most (MaxTRESPJ, MaxTRESMinsPJ, MaxWall) and at least (MinTRES).
+    """What a set's job may ask for at most (MaxTRESPJ, MaxTRESMinsPJ, MaxWall), at least (MinTRES).
 
     Attributes:
         name: of the QOS or association.
@@ -219,7 +219,7 @@ def read_limits(
 
 
 def _each(entry: _Entry, jobs: JobSet, notes: Notes) -> Iterator[OneJob]:
-    """Yield what one job of an entry may ask for; an account's is what its users' are given by default."""
+    """Yield what one job of an entry may ask for; an account's is its users' default."""
     if entry.account and not entry.user:
         return
     most = {name: count for key in _EACH for name, count in _amounts(entry, key, notes)}
@@ -353,7 +353,7 @@ def is_limit_of(limit: Limit, reason: str, job: Owned) -> bool:
 
 
 def _set_of(entry: _Entry, children: Mapping[str, list[str]], others: Collection[str]) -> JobSet:
-    """Return an entry's jobs, an account's with those below; ``others``: partitions without an own entry."""
+    """Return an entry's jobs, an account's with those below; ``others``: partitions without one."""
     if entry.qos:
         return JobSet(qos=(entry.qos,))
     if entry.user:

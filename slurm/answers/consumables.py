@@ -1,7 +1,7 @@
 """Generic resources and licences as Slurm writes them: of nodes, jobs, requests and slurm.conf.
 
-A list of licences is items between ``,`` or ``;``: 25.05 and later write ``;`` where users wrote
-``,``. An item is a name with a count (``matlab:2``, ``matlab@server:2``), terms of which one is enough
+A list of licences has items between ``,`` or ``;``: 25.05 and later write ``;`` where users wrote
+``,``. An item is a name with a count (``matlab:2``, ``matlab@server:2``), alternative terms
 (``a:2|b``), or nodes with a count (``name(n[1,3]):2``), inside which nothing separates items.
 """
 
@@ -78,7 +78,7 @@ def plain_licenses(text: str, known: Collection[str]) -> tuple[dict[str, int], s
 
 
 def read_licenses(content: bytes, notes: Notes) -> dict[str, License]:
-    """Return the licences by name, from ``scontrol show licenses`` as text or JSON (23.02 and later).
+    """Return licences by name, from ``scontrol show licenses`` as text or JSON (23.02 and later).
 
     Slurm keeps licences of a reservation from all other jobs: they are taken off what is free. Of
     a licence in layers of nodes (HRES) the smallest layer counts: no job gets more than each has.
@@ -147,7 +147,7 @@ _NOTHING = {"", "N/A", "null", "none"}
 
 
 def parse_gres(text: str, path: str) -> dict[str, int]:
-    """Return the counts in ``gpu:a100:4(S:0-1),shard:8`` by name and type, ``{"gpu:a100": 4, "shard": 8}``.
+    """Return counts by name/type: ``gpu:a100:4(S:0-1),shard:8`` = ``{"gpu:a100": 4, "shard": 8}``.
 
     Raises:
         InputError: a part is no gres as Slurm writes them.
@@ -163,7 +163,7 @@ def parse_gres(text: str, path: str) -> dict[str, int]:
 
 
 def parse_request(text: str, path: str) -> tuple[dict[str, int], list[str]]:
-    """Return a request's gres counts (``gres:gpu:2``, ``gres/gpu:a100=1``) and the parts that are no gres."""
+    """Return a request's gres counts (``gres:gpu:2``, ``gres/gpu:a100=1``) and its other parts."""
     counts: dict[str, int] = {}
     others: list[str] = []
     _check_number(text, path)

@@ -43,7 +43,7 @@ class JobDetail:
         name: the job's name, to know that both are about the same job.
         max_switches: ``--switches``, None when not asked for.
         cpus_per_task, tasks_per_gres: None when not printed.
-        sharing: ``OverSubscribe=``: ``NO`` for whole nodes, ``OK``, ``YES``, ``USER``; empty: not there.
+        sharing: ``OverSubscribe=``: ``NO`` (whole nodes), ``OK``, ``YES``, ``USER``; empty: absent.
         segment: ``--segment`` (25.05); None where it is not printed.
         segments: ``SPREAD_SEGMENTS``, ``CONSOLIDATE_SEGMENTS`` (25.11), as the flags of its JSON.
         use: what it holds by node, CPUs as Slurm counts them; empty while pending.
@@ -103,7 +103,7 @@ def _name(record: str) -> str:
 
 
 def _without_free(record: str) -> str:
-    """Cut out what users write; a text whose end is missing stays, and so do all others of its kind."""
+    """Cut out what users write; a text without its end stays, as do all others of its kind."""
     kept: list[str] = []
     place, endless = 0, set[str]()
     for begin in _FREE.finditer(record):

@@ -74,7 +74,7 @@ _ENDS = 2000
 _IS_DOWN = re.compile(rb"contact slurm controller|Socket timed out")
 _LOCAL_TIME = re.compile(rb"\bStartTime=\d+-")
 
-#: So many commands are asked at the same time beside a live Slurm: as many as take longer than a moment.
+#: Commands asked of a live Slurm at a time: as many as take longer than a moment.
 AT_ONCE = 4
 #: A controller under load answers late; one that does not answer at all should not hang a cron job.
 _TIMEOUT_S = 120
@@ -97,7 +97,7 @@ def ask_slurm(command: Command, timeout_s: float = _TIMEOUT_S) -> bytes:
     # It cuts lines of topologies.
     environment.pop("SLURM_TOPO_LEN", None)
     answer = run_slurm(command, timeout_s=timeout_s, environment=environment)
-    # Of a slurmctld that is down or hangs 22.05's scontrol may exit with 0, and JSON does not say it.
+    # If slurmctld is down or hangs, 22.05's scontrol may exit with 0, and JSON does not say so.
     is_down = _IS_DOWN.search(answer.stderr) is not None
     if not is_down and _ERRORS.search(answer.stdout[:_ENDS] + answer.stdout[-_ENDS:]):
         try:
@@ -122,7 +122,7 @@ def run_slurm(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command of Slurm's; ``told`` is its standard input.
 
-    It has a process group of its own: after Ctrl-C a loop finishes its pass, and needs the command's answer.
+    It has its own process group: after Ctrl-C a loop finishes its pass and needs its answer.
 
     Raises:
         InputError: it is not installed, or does not end in time; names the command.
@@ -151,10 +151,11 @@ def run_slurm(
 def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tuple[SlurmSources, Notes]:
     """Return Slurm's answers, from files where their names are given, else from the live commands.
 
-    Topology and job detail only add to jobs and nodes: if Slurm has none, that is a note. Without an
-    answer jobs could start on less than they ask for: the look fails. Rules, licences and reservations
-    are asked for when the jobs are: those of now belong to no saved queue. ``at_once`` commands run at
-    the same time. JSON is asked for in a fixed version (versions.py), or in the release's own.
+    Topology and job detail only add to jobs and nodes: if Slurm has none, that is a note. Without
+    another, jobs could start on less than they ask for: the look fails. Rules, licences and
+    reservations are asked for only with the jobs: current ones fit no saved queue. ``at_once``
+    commands run in parallel. JSON is asked for in a fixed version (versions.py), or the release's
+    own.
 
     Raises:
         InputError: a file cannot be read, ``squeue`` or both commands for nodes fail, or no answer.
@@ -288,7 +289,7 @@ def _asking(
 
 
 def first_answer(commands: tuple[Command, ...], ask: Ask = ask_slurm) -> SlurmText:
-    """Return the answer of the first command that gives one; the last one's error when none does."""
+    """Return the first answer that one of the commands gives; the last one's error if none does."""
     *others, last = commands
     for command in others:
         try:

@@ -106,7 +106,7 @@ class NodeFigures:
         inactive: features that Slurm could give it by a reboot.
         is_asleep: it is powered down, or going up or down.
         untold: gres whose use the record does not tell; all of them are in ``free``.
-        topology: where Slurm has put it by itself (25.05), ``topology:block``; empty where a file does.
+        topology: where Slurm put it by itself (25.05), ``topology:block``; empty if a file does.
     """
 
     node: Node

@@ -1,4 +1,4 @@
-"""Partitions and their limits, from ``scontrol show partition`` as text or JSON, or from slurmrestd."""
+"""Partitions and their limits: ``scontrol show partition`` as text or JSON, or slurmrestd's."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from .versions import note_unknown
 _ALL = "ALL"
 #: Words for nothing; of 26.05 for a partition that has no mode of its own to stop jobs.
 _NOTHING = {"CLUSTER_GLOBAL", "DISABLED", "OFF", "NONE"}
-#: A key of scontrol's text, its member in 22.05's JSON, and that of 23.02 and later, which stands in groups.
+#: A key of scontrol's text, its member in 22.05's JSON, and in 23.02's and later, in groups.
 _LIMITS = (
     ("PartitionName", "name", "name"),
     ("Nodes", "nodes", "nodes.configured"),
@@ -56,7 +56,7 @@ _GROUPED = {key: grouped for key, _, grouped in _MEMBERS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultMemory:
-    """The memory that a job gets, by default if it asks for none, in MiB; neither: all of each node's."""
+    """A job's memory in MiB if it asks for none; both None: all of each node's."""
 
     per_cpu: int | None = None
     per_node: int | None = None
@@ -79,7 +79,7 @@ class DefaultMemory:
 
 
 def _ignored_rules(entry: AnswerEntry) -> Iterator[str]:
-    """Yield the rules that nothing here looks at; JSON has preemption among them from 26.05 on only."""
+    """Yield the rules that aucsched ignores; JSON has preemption among them only from 26.05 on."""
     if entry.text("AllowGroups") not in ("", _ALL):
         yield f"AllowGroups={entry.text('AllowGroups')}"
     for key in ("PreemptMode", "SelectTypeParameters", "JobDefaults"):
@@ -117,12 +117,12 @@ class PartitionFigures:
 
     Attributes:
         partition: its limits; ``nodes`` are of the cluster.
-        exclusive: its jobs get whole nodes (``OverSubscribe=EXCLUSIVE``, 26.05: ``Exclusive=NODE``).
+        exclusive: its jobs get whole nodes (``OverSubscribe=EXCLUSIVE``, 26.05 ``Exclusive=NODE``).
         exclusive_topo: its jobs get whole blocks (``ExclusiveTopo=YES``, ``Exclusive=TOPO``).
         topology: the name of its topology, where the cluster has several; else empty.
         tier: Slurm starts jobs of a higher tier first, whatever their priority.
-        accounts, qos: which may use it, by name in lower case; None: all but those denied.
-        denied_accounts, denied_qos: looked at where no list of allowed ones stands, as in Slurm.
+        accounts, qos: which may use it, by name in lower case; None: all but the denied.
+        denied_accounts, denied_qos: read where no list of allowed ones exists, as in Slurm.
         own_qos: the QOS whose limits hold for all jobs of the partition; empty: none.
         memory: what a job gets that asks for none; empty: the cluster's default.
         ignored: limits that a snapshot does not hold, as Slurm calls them.

@@ -39,7 +39,7 @@ _OWNER = {name: {"user": "user_name", "group": "group_name"}.get(name, name) for
 
 
 def read_priorities(content: bytes, notes: Notes) -> Priorities:
-    """Return priorities by job id; a job in several partitions has its highest, as in Slurm's queue.
+    """Return priorities by job id; a job in several partitions has its highest, as in Slurm.
 
     Read are ``sprio`` (also ``-l``, ``-o '%i %Y'``), ``sprio --json``, ``squeue -o '%i %Q'``, with
     their headings, and the same two columns without one.
@@ -81,7 +81,7 @@ def _of_text(text: str) -> list[tuple[str, int | Fraction]]:
 
 
 def _columns(heading: str) -> tuple[int, int, int]:
-    """Return which words of a line are the job and its priority, and where the latter's heading ends."""
+    """Return which words of a line are job and priority, and where the priority's heading ends."""
     words = list(_WORD.finditer(heading))
     names = [word[0].upper() for word in words]
     job, priority = (
@@ -118,7 +118,7 @@ def read_jobs(records: Sequence[Record], site: Site, notes: Notes) -> tuple[Job,
     """Return the pending jobs in file order.
 
     Raises:
-        InputError: a member is missing or of an unknown shape, or array tasks exceed a snapshot's jobs.
+        InputError: a member is absent or of unknown shape, or array tasks exceed a snapshot's jobs.
     """
     pending = [record for record in records if phase_of(record) is JobPhase.PENDING]
     _check_count(pending)
@@ -234,7 +234,7 @@ def _detail(record: Record, site: Site, notes: Notes, label: str) -> JobDetail |
 
 
 def array_tasks(text: str, path: str) -> Iterator[int]:
-    """Yield the task numbers of ``1-6%2``, ``1,5,9`` or ``1-9:4``; one cut off by ``...`` is left out."""
+    """Yield the task numbers of ``1-6%2``, ``1,5,9`` or ``1-9:4``; not one cut off by ``...``."""
     return chain.from_iterable(_ranges(text, path))
 
 
@@ -266,7 +266,7 @@ def _check_count(pending: Sequence[Record]) -> None:
 
 
 def _with_priorities(jobs: Sequence[Job], site: Site, notes: Notes) -> list[Job]:
-    """Give jobs the priorities that were saved, those held by hand only where they are to be scheduled."""
+    """Give jobs their saved priorities; jobs held by hand only if they are to be scheduled."""
     found: list[Job] = []
     unknown = 0
     for job in jobs:
@@ -289,7 +289,7 @@ def _saved(job: Job, site: Site) -> int | Fraction | None:
 
 
 def _lifted(jobs: Sequence[Job], site: Site, notes: Notes) -> list[Job]:
-    """Schedule the jobs still held by hand: the first submitted first, all below every other priority.
+    """Schedule jobs still held by hand: the first submitted first, all below any other priority.
 
     Slurm gives a held job priority 0: one saved with it was held before, and stays so.
     """

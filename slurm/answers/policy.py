@@ -1,4 +1,4 @@
-"""The site's rules put on its jobs: which partitions take them, whose limits count them, who goes first.
+"""The site's rules for its jobs: which partitions take them, which limits count them, their order.
 
 Slurm looks at jobs of a higher ``PriorityTier`` first, whatever their priorities, counts the jobs
 of a partition in that partition's own QOS beside theirs, and starts none in a partition that does
@@ -31,7 +31,7 @@ _LINE = re.compile(r"^(\w+(?:\[\d+\])?)[ \t]*= ?(.*)$", re.MULTILINE)
 _HEAD = "Configuration data as of"
 #: SelectTypeParameters that give jobs more than the cores of their CPUs.
 _CHANGING = ("CR_SOCKET", "CR_ONE_TASK_PER_CORE")
-#: AccountingStorageEnforce's words under which limits of QOS and associations hold; ``safe`` implies them.
+#: AccountingStorageEnforce's words that enforce limits of QOS and associations (``safe`` too).
 _ENFORCING = {"limits", "safe", "all"}
 
 
@@ -55,7 +55,7 @@ class ClusterConfig:
 
 
 def read_config(text: str, notes: Notes) -> ClusterConfig:
-    """Return what ``scontrol show config`` says; what bears on starts and is not looked at is noted.
+    """Return what ``scontrol show config`` says; note what bears on starts and is ignored.
 
     Raises:
         InputError: the text is another's.
@@ -182,7 +182,7 @@ class Site:
 
     @cached_property
     def elsewhere(self) -> dict[str, str]:
-        """The partitions on another topology with rules for which nodes a job may get, and its name.
+        """Partitions on another topology with rules for which nodes a job may get, and its name.
 
         Where nothing names the topology that was read, it may be the one of any of them: only
         topology.conf's has a name that is known.
@@ -200,12 +200,12 @@ class Site:
         return (nodes, self.inactive, self.elsewhere, *rules)
 
     def memory_of(self, partition: str) -> DefaultMemory:
-        """Return what a job gets that asks for no memory; of several partitions Slurm has said it already."""
+        """Return a job's default memory; with several partitions, Slurm has already said it."""
         figures = self.partitions.get(partition)
         return figures.memory if figures is not None and figures.memory else self.config.memory
 
     def admitted(self, job: Job, notes: Notes) -> Job:
-        """Return a pending job as the rules let it start: fewer partitions, capped, or not eligible.
+        """Return a pending job as the rules allow it: fewer partitions, capped, or not eligible.
 
         Those before it in the queue have been admitted.
         """
@@ -288,7 +288,7 @@ class Site:
         return max((one.tier for one in known), default=0)
 
     def _lacks_licences(self, job: Job) -> bool:
-        """Return whether a job waits for licences of which the auction knows that too few are free."""
+        """Return whether a job waits for licences, and the auction knows that too few are free."""
         asked = job.request.licenses
         is_lacking = any(self.licenses[name].free < count for name, count in asked.items())
         return job.hold == "Licenses" and is_lacking and (self.gate or LICENCE) not in asked

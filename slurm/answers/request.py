@@ -68,7 +68,7 @@ _NOT_SET = {0xFFFF, 0xFFFE, 0x7FFF, 0x7FFE}
 
 
 def unsupported_parts(record: Record, *, threads: bool) -> Iterator[str]:
-    """Yield what a job asks for that cannot be expressed; ``threads`` when a core may be several CPUs."""
+    """Yield what a snapshot cannot express; ``threads`` if a core may be several CPUs."""
     for member, option in _COUNTS.items():
         if value := _count(record, member):
             yield f"{option}={value}"
@@ -226,7 +226,7 @@ def _note_size(job: _Reading, size: SlurmSize) -> None:
 
 
 def _whole_cores(job: _Reading, size: SlurmSize) -> SlurmSize:
-    """Return the size in whole cores, its partitions' largest; unchanged where nodes of one differ."""
+    """Return the size in whole cores, its partitions' largest; unchanged if nodes of one differ."""
     names = job.record.text("partition").split(",")
     threads = [job.site.threads[name] for name in names if name in job.site.threads]
     is_mixed = any(len(counts) > 1 for counts in threads)
@@ -282,7 +282,7 @@ def nodes_of_gres(name: str, total: int, each: int, span: Span, unsupported: lis
 
 
 def _memory(job: _Reading, per_node: Mapping[str, int], *, exclusive: bool) -> dict[str, Any]:
-    """Return the memory members. mem= of ``tres_req_str`` is the whole node where nothing was asked for."""
+    """Return memory members; ``tres_req_str``'s mem= is the whole node if none is asked for."""
     for member in ("memory_per_node", "memory_per_cpu"):
         if amount := job.record.number(member):
             return {f"memory_mib_per_{'node' if member.endswith('node') else 'core'}": amount}
@@ -299,7 +299,7 @@ def _memory(job: _Reading, per_node: Mapping[str, int], *, exclusive: bool) -> d
 
 
 def _memory_by_default(job: _Reading) -> dict[str, Any]:
-    """Return what a job gets that asks for no memory: its partition's default, else all of each node's.
+    """Return a job's memory if it asks for none: its partition's default, else all of each node's.
 
     All of it where nodes differ: empty nodes, as no other job with memory fits beside it.
     """
@@ -359,7 +359,7 @@ def _features(job: _Reading) -> frozenset[str]:
 
 
 def wanted_features(text: str, unsupported: list[str]) -> frozenset[str]:
-    """Return the features that ``--constraint`` asks for; more than all of some is not expressible."""
+    """Return the features of ``--constraint``; more than an AND of names is not expressible."""
     if text and not _FEATURES.fullmatch(text):
         unsupported.append(f"the constraint {text}")
         return frozenset()

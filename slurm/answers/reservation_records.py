@@ -97,13 +97,13 @@ class ReservationFigures:
         return sum(one[1] for one in found if one and one[0].partition("@")[0] == licence)
 
     def coming_licenses(self, gate: str, now: float | None) -> str:
-        """Return the licences that it takes at its start, without the gate's; Slurm shows them free."""
+        """Return licences that it takes when it starts, save the gate's; Slurm shows them free."""
         has_started = now is not None and self.start - _AHEAD_S <= now
         return "" if has_started else without_gate(self.licenses, gate or LICENCE)
 
 
 def gate_licence(reservations: Iterable[ReservationFigures], now: float | None) -> str:
-    """Return the licence of a gate that is up now under its usual name, empty for none; no time: of any."""
+    """Return the licence of a gate up now under its usual name (empty: none); no time: of any."""
     named = (entry for entry in reservations if entry.name.startswith(f"{LICENCE}_") and entry.held(LICENCE))
     return LICENCE if any(now is None or entry.is_up(now) for entry in named) else ""
 
@@ -170,7 +170,7 @@ def fitted_reservation(
 
 
 def _users(entry: ReservationFigures, say: Callable[[str], None]) -> tuple[str, ...]:
-    """Return the users whose jobs may run inside without asking for it: none unless it is magnetic."""
+    """Return the users whose jobs may run inside without a request: none unless it is magnetic."""
     who = [entry.access] if entry.access else []
     if entry.users:
         who.insert(0, f"users {','.join(entry.users)}")
@@ -190,7 +190,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 #: Who else may use one, by key.
 _ACCESS = {"Accounts": "accounts", "Groups": "groups", "AllowedPartitions": "partitions", "QOS": "qos"}
-#: Keys of scontrol's text and the members of its JSON; partitions and QOS (25.11) stand in text only.
+#: Keys of scontrol's text and members of its JSON; only text has partitions and QOS (25.11).
 _MEMBERS = {
     "ReservationName": "name",
     "Nodes": "node_list",

@@ -1,8 +1,8 @@
-"""Slurm's running jobs: what each holds on each node, fitted to what the nodes have, and what ended since.
+"""Slurm's running jobs: what each holds on each node, fitted to the nodes, and what ended since.
 
-``job_resources`` has had several shapes. 21.08 writes an object of nodes by their place in ``nodes``, with a
-count of CPUs; 22.05 to 23.02 a list with the state of each core by socket; 24.05 and later the same below
-``nodes.allocation``, sockets and cores as lists and a core's state as a list of words.
+``job_resources`` has had several shapes. 21.08 writes an object of nodes by position in ``nodes``,
+with CPU counts; 22.05 to 23.02 a list with the state of each core by socket; 24.05 and later the
+same below ``nodes.allocation``, with sockets and cores as lists, a core's state as a list of words.
 """
 
 import re
@@ -37,9 +37,9 @@ _FREE = ("unallocated",)
 def read_running(records: Sequence[Record], site: Site, notes: Notes) -> tuple[RunningJob, ...]:
     """Return the jobs that hold resources; together they never hold more than a node has.
 
-    Slurm's own answers disagree with each other at times: unknown nodes are dropped and an excess is
-    cut, each with a note. So is a job whose use is told nowhere: the nodes' own figures still count it.
-    What a job of a known text holds is not read anew where it is read against what it was (``Site.key``).
+    Slurm's own answers disagree at times: unknown nodes are dropped and an excess is cut, each with
+    a note. So is a job with unknown use: the nodes' own figures still count it. For a known text,
+    what a job holds is read again only if what it was read against differs (``Site.key``).
 
     Raises:
         InputError: a member is missing or of an unknown shape.
@@ -174,7 +174,7 @@ def _structured(resources: Record, nodes: Mapping[str, NodeFigures]) -> Iterator
 
 
 def _cpus(entry: Record, node: NodeFigures | None) -> int:
-    """Count the cores that the job holds on a node's sockets, each as many CPUs as it has threads."""
+    """Count the cores that the job holds on a node's sockets, as many CPUs each as its threads."""
     cores = sum(_is_held(words, path) for words, path in _core_states(entry))
     return cores * (1 if node is None else node.threads)
 
@@ -201,7 +201,7 @@ def _is_held(words: tuple[str, ...], path: str) -> bool:
 class SlurmStart(msgspec.Struct, omit_defaults=True, kw_only=True):
     """A job that Slurm started; ``cores`` and ``nodes``, a hostlist, are what it got.
 
-    Times are seconds since the epoch; ``level`` is that of its lowest common switch, where it is known.
+    Times are seconds since the epoch; ``level`` is of its lowest common switch, if known.
     """
 
     job: str

@@ -1,4 +1,4 @@
-"""How many cores and nodes a Slurm job asks for, read from the members that say so for a pending job.
+"""How many cores and nodes a Slurm job asks for, read from the members that say so while pending.
 
 ``node_count`` is an estimate while a job waits. What was asked for stands in ``max_nodes`` (0:
 nothing) and in node= of ``tres_req_str`` (the minimum). What Slurm 22.05 then allocates was tried:
@@ -49,7 +49,7 @@ class SlurmSize:
 
     @property
     def total_cores(self) -> int:
-        """CPUs that Slurm allocates to the smallest node count: ``cores`` unless a node's count is fixed."""
+        """CPUs that Slurm gives to the fewest nodes: ``cores`` unless a node's count is fixed."""
         if self.cores_per_node is None or self.nodes is None:
             return self.cores
         return self.cores_per_node * self.nodes.minimum
@@ -88,7 +88,7 @@ def read_size(record: Record, detail: JobDetail | None, required: int, cluster_n
 def _size(
     cores: int, nodes: Span | None, cores_per_node: int | None, least: int, tasks: int, step: int
 ) -> SlurmSize:
-    # One task a node needs no rule against splitting it, and --mincpus need not be a multiple of a task.
+    # One task a node needs no rule against splits, and --mincpus need be no multiple of a task.
     whole = cores_per_node is not None and cores_per_node % step
     return SlurmSize(
         cores=cores,
@@ -112,7 +112,7 @@ def node_range(record: Record) -> tuple[int, int]:
 
 
 def _cores_per_task(record: Record, detail: JobDetail | None, cpus: int, tasks: int) -> int:
-    """Return the CPUs of a task: as written, or cpus/tasks where the user set them (null in 22.05)."""
+    """Return the CPUs of a task: as written, or cpus/tasks if the user set them (null in 22.05)."""
     written = record.number("cpus_per_task") or (detail.cpus_per_task if detail else None)
     if written:
         return written
@@ -148,7 +148,7 @@ def with_whole_cores(size: SlurmSize, threads: int) -> SlurmSize:
 def with_cpus_per_gres(
     size: SlurmSize, per_tres: str, gres: Mapping[str, int], path: str
 ) -> SlurmSize | None:
-    """Return the size under ``--cpus-per-gpu`` (``gres:gpu:3``), None where it does not fix a node's CPUs.
+    """Return the size under ``--cpus-per-gpu`` (``gres:gpu:3``), None if a node's CPUs stay open.
 
     Slurm counts those CPUs only when it allocates; ``gres`` is what the job asks for on each node.
     """

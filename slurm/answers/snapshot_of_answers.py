@@ -1,4 +1,4 @@
-"""A snapshot from Slurm's own output: nodes, topology, what runs and what waits, joined and checked."""
+"""A snapshot from Slurm's output: nodes, topology, what runs and what waits, joined and checked."""
 
 import re
 from collections import Counter
@@ -56,7 +56,7 @@ class SlurmSources:
         licenses: ``scontrol show licenses``; a job that asks for one not known is not expressible.
         partitions: ``scontrol show partition``; None: no limits but the nodes' own partitions.
         reservations: ``scontrol show reservation``; None: none.
-        limits: ``scontrol show assoc_mgr``, or sacctmgr's tables of QOS and associations; None: none.
+        limits: ``scontrol show assoc_mgr``, or sacctmgr's QOS and association tables; None: none.
         config: ``scontrol show config``; None: no defaults but the partitions'.
         priorities: ``sprio``'s; None: the queue's own.
 
@@ -95,10 +95,10 @@ def import_slurm(
         gate: a licence that no job needs, only kept from all: jobs that wait for it may start. By
             default the usual one, while its gate is up.
         notes: notes made before, which then stand first.
-        known: what the answers of the look before held; for answers of live commands, with their ``time``.
+        known: what the last look's answers held; for answers of live commands, with ``time``.
 
     Raises:
-        InputError: an answer is malformed or of an unknown shape; names the file, the path, the value.
+        InputError: an answer is malformed or of unknown shape; names file, path and value.
     """
     notes = Notes() if notes is None else notes
     nodes = _read(sources.nodes, lambda text: _by_name(read_nodes(node_document(text, known), notes)))

@@ -1,4 +1,4 @@
-"""Slurm's job states: which jobs wait, which hold resources, and why a waiting one must not start."""
+"""Slurm's job states: which jobs wait, which hold resources, why a waiting one must not start."""
 
 import re
 from enum import Enum, auto
@@ -50,7 +50,7 @@ _KNOWN = set().union(*PHASES.values())
 #: Flags beside a base state that change nothing here.
 _HARMLESS = {"POWER_UP_NODE", "UPDATE_DB", "EXPEDITING"}
 _HELD_STATES = {"REQUEUE_HOLD": "RequeueHold", "SPECIAL_EXIT": "SpecialExit", "RESV_DEL_HOLD": "ResvDelHold"}
-#: Reasons that only say "its turn has not come": the snapshot has reservations and the nodes' states.
+#: Reasons that only say "not its turn": the snapshot has reservations and node states.
 _STARTABLE = {"", "None", "Priority", "Resources", "ReqNodeNotAvail", "Reservation"}
 
 

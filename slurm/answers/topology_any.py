@@ -1,4 +1,4 @@
-"""A topology in any form: Slurm's, a member of a snapshot, GraphML or JSON of a graph, or sizes on a line."""
+"""A topology in any form: Slurm's, a snapshot's member, a graph (GraphML, JSON) or sizes."""
 
 import os
 import re
@@ -51,8 +51,8 @@ def load_topology(source: str, nodes: Sequence[str] | None, notes: Notes) -> Nam
     """Return the topology that a file holds, or a text like ``torus:16x8x8`` says.
 
     Args:
-        source: a file, ``-`` for standard input, ``torus:`` and its shape, ``dragonfly:`` groups x routers of
-            a group x nodes of a router x global links of a router, or ``fat-tree:`` levels x radix.
+        source: a file, ``-`` for standard input, ``torus:`` shape, ``dragonfly:`` groups x routers
+            of a group x nodes of a router x global links of a router, ``fat-tree:`` levels x radix.
         nodes: the cluster's, in its order; None: those that the topology names.
         notes: what was dropped or not read.
 
@@ -166,7 +166,7 @@ def _of_json(content: bytes, nodes: Sequence[str] | None) -> Named:
 
 
 def _own_names(entry: TopologyWire) -> tuple[str, ...]:
-    """Return the nodes of a member that stands alone: those it names, or numbered ones where it has sizes."""
+    """Return a lone member's nodes: those it names, or numbered ones where it has sizes."""
     if entry.kind == "tree":
         members = build_topology(entry, ()).switches or ()
         return tuple(dict.fromkeys(name for switch in members for name in switch.nodes))
@@ -188,7 +188,7 @@ _KIND, _NODE = "kind", "node"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """A graph as a file has it: vertices with what their attribute ``kind`` says (or nothing), and links."""
+    """A graph as its file has it: vertices with their attribute ``kind`` (or none), and links."""
 
     vertices: dict[str, str | None]
     links: tuple[tuple[str, str], ...]
@@ -196,8 +196,8 @@ class Graph:
     def nodes(self) -> tuple[str, ...]:
         """Return the vertices that are nodes of a cluster, where nothing else says which are.
 
-        Those of kind ``node`` where a vertex has a kind; else those linked to one other vertex, as below
-        switches, by however many links and whichever way these point; and all where none is, as in a torus.
+        Those of kind ``node`` where a vertex has a kind; else those linked to one other vertex, as
+        below switches, by any number and direction of links; else all, as in a torus.
         """
         if any(kind is not None for kind in self.vertices.values()):
             return tuple(name for name, kind in self.vertices.items() if kind == _NODE)

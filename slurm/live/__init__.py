@@ -1,1 +1,1 @@
-"""Beside a live Slurm: what it says each pass, what the auction would start, how that is brought about."""
+"""Next to a live Slurm: what it says each pass, what the auction would start, how that is done."""

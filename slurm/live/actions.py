@@ -1,4 +1,4 @@
-"""What the loop does to a job, as words of scontrol: pin a winner, put it back, hand it over to Slurm.
+"""What the loop does to a job, in scontrol's words: pin a winner, put it back, give it to Slurm.
 
 Each is one update of the job, so that a loop that dies between two of them leaves every job behind
 the gate, pinned, or Slurm's own. A pin touches nothing of the request that cannot be put back: the
@@ -140,7 +140,7 @@ def _mark(award: Award, job: LiveJob, allowed: str, now: float) -> Mark:
 
 
 def unpin(job: LiveJob, mark: Mark, licence: str, why: str, *, behind: bool = True) -> Action:
-    """Return what puts a pinned job back as it was: behind the gate, or where it is to be Slurm's own.
+    """Return what puts a pinned job back as it was: behind the gate, or Slurm's own.
 
     Raises:
         CannotPlaceError: what it had asked for cannot be said in scontrol's words.
@@ -163,7 +163,7 @@ def unpin(job: LiveJob, mark: Mark, licence: str, why: str, *, behind: bool = Tr
 
 
 def _given_back(job: LiveJob, mark: Mark) -> list[str]:
-    """Return the words that restore what the pin changed; what somebody has changed since stays theirs."""
+    """Return the words that restore what the pin changed; what users have changed since stays."""
     count, (low, high) = len(mark.cores), mark.span
     words = [f"ReqNodeList={mark.nodes}"] if len(names_in(job.required)) == count else []
     if set(job.partition.split(",")) < set(mark.partition.split(",")):
@@ -205,19 +205,19 @@ def clear(reservation: str) -> Action:
 
 
 def _comment(text: str) -> str:
-    """Return a site's comment as it was; one that scontrol cannot read back stays in a mark of no pin."""
+    """Return a site's comment unchanged; a mark without pin keeps one scontrol cannot read."""
     return text if not text or _WORD.fullmatch(text) else write_mark(Mark(comment=text))
 
 
-#: scontrol reads a line of standard input into 4096 characters; a longer command is a process of its own.
+#: scontrol reads 4096 characters of a line of standard input; a longer command is its own process.
 LONGEST_LINE = 4000
 
-#: Carries out commands in order; returns what Slurm said of those that it refused, which end nothing.
+#: Carries out commands in order; returns what Slurm said of refused ones, which end nothing.
 CommandRunner = Callable[[Sequence[Words]], tuple[str, ...]]
 
 
 def one_scontrol(commands: Sequence[Words]) -> tuple[str, ...]:
-    """Carry out commands by one ``scontrol`` fed on standard input: no shell reads them, each is a line.
+    """Carry out commands as lines of standard input of one ``scontrol``: no shell reads them.
 
     Raises:
         InputError: scontrol is not here, or hangs.

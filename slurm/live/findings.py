@@ -1,4 +1,4 @@
-"""Is this Slurm one that the loop can work beside? Checked with questions only; nothing is changed."""
+"""Is this Slurm one that the loop can work with? Checked by questions only; nothing is changed."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -103,7 +103,7 @@ def _version(patient: Patient) -> tuple[Severity, str]:
 
 
 def _requeues(patient: Patient) -> tuple[Severity, str]:
-    """Say of a release that it lets jobs past the gate, or holds those behind it (Slurm's changes)."""
+    """Say if a release lets jobs past the gate, or holds those behind it (Slurm's changes)."""
     release = parse_release(patient.settings.get("SLURM_VERSION", ""))
     if release is None:
         return Severity.WARN, "whether requeued jobs keep their licences depends on the version"

@@ -1,4 +1,4 @@
-"""The gate: a reservation of licences that keeps jobs waiting while Slurm's priorities grow, until it ends.
+"""The gate: until it ends, reserved licences keep jobs waiting while their priorities grow.
 
 Each job that waits for the auction asks for one of a licence that no program needs; a submit plugin
 shipped with the package can see to that. A reservation of the kind LICENSE_ONLY holds all of them.
@@ -20,7 +20,7 @@ _USER = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
 
 
 def gates(ask: Ask, licence: str) -> tuple[ReservationFigures, ...]:
-    """Return the reservations of licences only that hold some of the gate's; others may be unreadable.
+    """Return reservations of licences only that hold some of the gate's; others may be unreadable.
 
     Raises:
         InputError: scontrol fails, or prints what is not known.
@@ -57,7 +57,7 @@ def own_user() -> str:
 
 
 def create_words(name: str, licence: str, held: int, seconds: int, user: str) -> tuple[str, ...]:
-    """Return scontrol's words that put the gate up; Slurm refuses them while another gate holds the licences.
+    """Return scontrol's words that put the gate up; refused while another gate holds the licences.
 
     Raises:
         OptionError: the user's name is none that scontrol reads as one word.

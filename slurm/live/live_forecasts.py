@@ -23,7 +23,7 @@ _OUTCOMES = 500
 
 
 class LiveForecasts:
-    """The forecasts of one process; run times and the calibration are learnt from its own passes."""
+    """The forecasts of one process; run times and calibration are learnt from its own passes."""
 
     def __init__(self) -> None:
         self._calibrator = Calibrator()

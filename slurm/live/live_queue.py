@@ -1,4 +1,4 @@
-"""What the loop needs to know of each job besides the snapshot: its licences, its pin, where it runs.
+"""What the loop must know of each job besides the snapshot: its licences, its pin, where it runs.
 
 The snapshot keeps what a job asks for in its own terms, and a pinned job must get back exactly what
 it had asked Slurm for. It carries that in a comment of its own, so that Slurm alone knows all that
@@ -33,7 +33,7 @@ _NUMBERS = {"since": "since", "tries": "tries", "cpus": "cpus", "min": "min_cpus
 
 
 class Carrier(StrEnum):
-    """Which of a job's comments carries the mark: Slurm 22.05 lets only administrators write AdminComment."""
+    """Which comment of a job carries the mark: in 22.05 only administrators write AdminComment."""
 
     ADMIN_COMMENT = "admin-comment"
     COMMENT = "comment"
@@ -208,7 +208,7 @@ class LiveJob:
 def read_queue(
     content: bytes, name: str, known: Known | None = None, carrier: Carrier = Carrier.ADMIN_COMMENT
 ) -> dict[str, LiveJob]:
-    """Return the jobs by id, a waiting task of an array each by its own; marks stand in the ``carrier``.
+    """Return the jobs by id, each waiting array task by its own; marks are in the ``carrier``.
 
     Those of a text that is ``known`` are not read anew.
 

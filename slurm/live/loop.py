@@ -1,7 +1,7 @@
-"""The loop behind the gate: look, decide, change little, look again; all that it knows stands in Slurm.
+"""The loop behind the gate: look, decide, change little, look again; Slurm holds all that it knows.
 
-Each pass moves the gate's end on first. A pass that cannot (another leader's gate is up, the log takes no
-line, Slurm does not answer) changes nothing: the gate ends, and Slurm starts the jobs itself.
+Each pass moves the gate's end on first. A pass that cannot (another leader's gate is up, the log is
+not writable, Slurm is silent) changes nothing: the gate ends, and Slurm starts the jobs itself.
 """
 
 import time
@@ -56,12 +56,12 @@ class PassReport:
         at: when it began, seconds since the epoch.
         outcome: ``done``, ``standby`` (another leader's gate is up) or why it failed.
         leader: whose gate is up.
-        waiting: jobs behind the gate; claimed: pinned ones that have not started; running: all that run.
+        waiting: jobs behind the gate; claimed: pinned, not yet started; running: all that run.
         cores, used: cores of nodes that take jobs, and those in use.
         unread: rules of the site that are not looked at.
         pinned, put_back, handed_over: jobs; promised: marks that got a start or another.
-        started: pinned jobs seen to run for the first time; misplaced: those of them on other nodes.
-        dropped: actions no longer true; refused: those that Slurm did not carry out; why: its text.
+        started: pinned jobs first seen to run; misplaced: those of them on other nodes.
+        dropped: actions no longer true; refused: those Slurm did not carry out; why: its text.
         deferred: actions left for the next pass by the limits on changes.
         changes: commands that were sent, the gate's not counted.
         read_s, decide_s, check_s, place_s, verify_s: seconds by phase; total_s of all.

@@ -86,7 +86,7 @@ class Metrics:
                 values[key] = float(value)
 
     def run(self, name: str, moment: float, *, down: bool = False) -> None:
-        """Let a gauge tell the seconds since a moment, or ``down`` to it, whenever it is asked for."""
+        """Let a gauge give the seconds since a moment, or ``down`` to it, whenever it is read."""
         with self._lock:
             self._moments[name] = (-1.0 if down else 1.0, moment)
 
@@ -208,12 +208,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's signature
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
         """Say nothing."""
 
 
 def dashboard() -> str:
-    """Return the dashboard's JSON; Grafana asks for the Prometheus data source when it is imported."""
+    """Return the dashboard's JSON; Grafana asks for the Prometheus data source at its import."""
     return files(__package__).joinpath("dashboard.json").read_text("utf-8")
 
 

@@ -184,7 +184,7 @@ class LivePromises:
 
 
 def _promised(job: LiveJob) -> int:
-    """Return the start in a job's mark, 0 without one: what its owner may write promises nothing."""
+    """Return the start in a job's mark, 0 without one: what its owner can write promises none."""
     if job.mark is None or job.carrier is not Carrier.ADMIN_COMMENT:
         return 0
     return job.mark.promised

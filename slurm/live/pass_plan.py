@@ -1,8 +1,8 @@
 """What changes at jobs, as lists of actions: pure, from what was seen and decided.
 
-A pass pins winners, puts back what does not start, hands over what Slurm is to start. A moment later few
-words of Slurm's say whether the plan's jobs are still as they were, and their nodes free. Waiting jobs are
-put behind the gate from outside, and everything of the gate is taken off all jobs again.
+A pass pins winners, puts back what does not start, hands over what Slurm is to start. A moment
+later a few words from Slurm say whether the plan's jobs are unchanged, and their nodes free.
+Waiting jobs are put behind the gate from outside, and all of the gate is taken off jobs again.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -152,7 +152,7 @@ def _why_back(job: LiveJob, settings: Settings, now: float) -> str:
 
 
 def unused(reserved: Iterable[ReservationFigures], queue: Mapping[str, LiveJob]) -> list[Action]:
-    """Return what removes the loop's reservations that no job asks for: a loop died between two commands."""
+    """Return what removes the loop's reservations that no job asks for, left when a loop died."""
     used = {job.reservation for job in queue.values() if job.phase is not JobPhase.ENDED}
     names = [entry.name for entry in reserved if entry.name.startswith(OWN)]
     return [clear(name) for name in names if name not in used]
@@ -282,7 +282,7 @@ def came_true(action: Action, now: Now | None, licence: str) -> bool:
         return action.kind is ActionKind.CLEAR
     behind = asks_for(now.licenses, licence)
     if action.kind is ActionKind.PIN:
-        # A job that was cancelled before it does not require these nodes; one that has started still does.
+        # A job cancelled before its start does not require these nodes; a started one still does.
         nodes = set(action.nodes)
         return not behind and set(names_in(now.required)) == nodes >= set(names_in(now.nodes))
     if now.state != "PENDING":
@@ -291,7 +291,7 @@ def came_true(action: Action, now: Now | None, licence: str) -> bool:
 
 
 def within(actions: Sequence[Action], most: int) -> tuple[list[Action], int]:
-    """Return the first actions whose commands are not above a number, and how many are left for later."""
+    """Return the first actions with at most so many commands, and how many are left for later."""
     fit = sum(count <= most for count in accumulate(len(action.commands) for action in actions))
     return list(actions[:fit]), len(actions) - fit
 
@@ -328,7 +328,7 @@ def _problem(job: LiveJob, words: Words) -> str:
 
 
 def read_all(ask: Ask) -> list[LiveJob]:
-    """Return the jobs that Slurm lists, each with the comment that carries its mark, where it has one.
+    """Return the jobs that Slurm lists, each with the comment that carries its mark, if any.
 
     Raises:
         InputError: squeue fails, or prints what is not known.
@@ -345,10 +345,10 @@ def read_all(ask: Ask) -> list[LiveJob]:
 def cleared(
     jobs: Collection[LiveJob], licence: str, reserved: Iterable[ReservationFigures] = ()
 ) -> list[Action]:
-    """Return what unpins jobs, gives back their requests and comments, and takes the licence off them.
+    """Return what unpins jobs, restores their requests and comments, and takes their licence off.
 
-    Jobs that run keep their nodes, which Slurm does not change; their marks and the licence go. Of an array's
-    waiting tasks that change alike, one action is for all. One without commands only a person can do.
+    Running jobs keep their nodes, which Slurm does not change; their marks and licence go. Waiting
+    array tasks that change alike share an action. One without commands needs a person.
     """
     found: dict[tuple[Words, ...] | str, Action] = {}
     for job in jobs:

@@ -117,7 +117,7 @@ def cores_in_use(snapshot: Snapshot) -> tuple[int, int]:
 
 
 def warm_up(options: StepOptions) -> None:
-    """Load and compile what an auction needs, by one of its kind: no gate that is up must wait for that."""
+    """Load and compile an auction's code by running one: a gate that is up must not wait for it."""
     compiled_loop()
     nodes = tuple(Node(name=f"n{number}", total=Resources(cores=2)) for number in range(2))
     jobs = tuple(Job(id=str(number), priority=number, request=Request(cores=2)) for number in (1, 2, 3))
@@ -261,7 +261,7 @@ def observe(
 
 
 def _ended(history: Sequence[tuple[SlurmStart, End | None]], seen: Seen, now: float) -> list[End]:
-    """Return the ends that were not written yet; a job that Slurm forgot between two passes ended by now."""
+    """Return the ends not written yet; a job that Slurm forgot between two passes ended by now."""
     told = [end for _, end in history if end is not None and end.job not in seen.ended]
     listed = {job.job for job, _ in history}
     forgotten = [

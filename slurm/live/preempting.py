@@ -1,9 +1,9 @@
 """Jobs that Slurm would start by stopping others or by waking nodes: they are handed over.
 
-The auction stops nobody and wakes no node. A job behind the gate that found no place, and for which
-Slurm's own rules would stop running jobs of a lower tier or of a QOS that its own may stop, or which
-would fit with nodes that are powered down, is Slurm's from then on. Whom Slurm really stops, and how
-(requeued, cancelled, suspended), it decides itself; what it requeues comes back behind the gate.
+The auction stops no job and wakes no node. A job behind the gate that found no place is Slurm's
+from then on, if Slurm's own rules would stop running jobs of a lower tier or of a QOS that its own
+may stop, or if it would fit with nodes that are powered down. Slurm itself decides which jobs stop,
+and how (requeued, cancelled, suspended); what it requeues comes back behind the gate.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -98,7 +98,7 @@ def by_stopping(
     preemption: SlurmPreemption,
     asleep: Mapping[str, int],
 ) -> list[LiveJob]:
-    """Return the jobs behind the gate for which Slurm would make room, by priority, each on room of its own.
+    """Return the jobs behind the gate that Slurm would make room for, by priority, each on its own.
 
     On the snapshot pinned jobs run. ``asleep``: cores of nodes that Slurm would wake, by name.
     """
@@ -148,7 +148,7 @@ class _Room:
         self._running = {job.id: job for job in running}
 
     def takes(self, job: Job, stops: Callable[[Job, RunningJob], bool]) -> bool:
-        """Take the room for a job, if stopping others or waking nodes makes it; else take nothing."""
+        """Take the room for a job, if stopping others or waking nodes makes it; else take none."""
         own = set(filter(None, job.partition.split(",")))
         places = {
             name: free

@@ -1,4 +1,4 @@
-"""The logs of the shadow and the loop: lines of JSON in files that are rotated; written, and read again."""
+"""Logs of the shadow and the loop: lines of JSON in rotated files, written and read again."""
 
 import fcntl
 import os
@@ -25,7 +25,7 @@ class _Line(msgspec.Struct, omit_defaults=True, kw_only=True):
 class Waiting(_Line):
     """A job when it was first seen waiting, and again when nothing holds it any more.
 
-    ``limit_s`` is None where it has no time limit; ``request`` is the job as a workload file has it.
+    ``limit_s`` is None without a time limit; ``request`` is the job as a workload file has it.
     """
 
     job: str
@@ -40,7 +40,7 @@ class Waiting(_Line):
 
 
 class Offer(_Line):
-    """A job that the auction would start: a hostlist, its cores, the level of its lowest common switch."""
+    """A job that the auction would start: hostlist, cores, level of its lowest common switch."""
 
     job: str
     nodes: str
@@ -60,9 +60,9 @@ class ShadowPass(_Line):
         running: how many jobs run.
         seen: jobs that wait and did not at the pass before.
         would: what the auction would start now.
-        started, ended: by Slurm since the pass before; at a process's first pass all that it still lists.
-        planned: Slurm's own estimates of starts, where they changed; 0: it has none any more.
-        forecast: P10, P50 and P90 of the starts of jobs that are new in the queue, seconds since the epoch.
+        started, ended: by Slurm since the pass before; at a process's first pass all it lists.
+        planned: Slurm's own estimates of starts, if they changed; 0: none any more.
+        forecast: P10, P50 and P90 of the starts of jobs new in the queue, seconds since the epoch.
         gone: jobs that waited and do not any more, without having started.
         unread: rules of the site that are not looked at; at a process's first pass.
         is_first: it is a process's first pass.
@@ -105,7 +105,7 @@ _SHADOW, _EVENT = b'{"format":"aucsched-shadow/', b'{"event":'
 
 
 class RotatedLog:
-    """A file of lines that is put aside when it is full: LOG becomes LOG.1, LOG.1 becomes LOG.2, and so on.
+    """A file of lines, put aside when it is full: LOG becomes LOG.1, LOG.1 becomes LOG.2, etc.
 
     Raises:
         InputError: it cannot be written, another process writes it, or it holds something else.

@@ -1,8 +1,8 @@
-"""What a shadow's log says: Slurm's starts beside the passes in which the auction would have made them.
+"""What a shadow's log says: Slurm's starts, and the passes in which the auction would make them.
 
-An *offer* is the first pass in which the auction would have started a job that waited. The queue followed
-Slurm's starts all along, so an offer is not a prediction: nodes are offered again and again until Slurm gives
-them to somebody, and a job that Slurm started first was never ours to start.
+An *offer* is the first pass in which the auction would have started a waiting job. The queue
+followed Slurm's starts all along, so an offer is no prediction: nodes are offered again until Slurm
+gives them to a job, and a job that Slurm started first was never ours to start.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,9 +45,9 @@ class ShadowJob:
         offered: the first pass that would have started it.
         pace_s: from that pass to the next.
         planned: Slurm's first estimate of its start.
-        start, end: by Slurm; the end is None while it runs, or where nobody knows when it was.
+        start, end: by Slurm; the end is None while it runs, or if it is not known.
         ended_by: its end, or when Slurm listed it no more.
-        level, offered_level: of the lowest common switch of Slurm's nodes, and of those of the first offer.
+        level, offered_level: of the lowest common switch of Slurm's nodes, of the first offer's.
         forecast: P10, P50 and P90 of its start, as its first pass said.
         was_waiting: some pass saw it wait, so that it could be offered.
         is_gone: it waited and did not any more, without having started.
@@ -190,7 +190,7 @@ class ShadowReport(Tabular):
         return [dict(zip(("figure", "slurm", "auction", "jobs"), row, strict=True)) for row in rows]
 
     def _use(self) -> tuple[float | None, float | None]:
-        """Return the mean shares of cores in use, weighted by time, without and with the pass's offers."""
+        """Return the mean shares of cores in use, by time, without and with the pass's offers."""
         spans = np.diff([entry.time for entry in self.entries], append=self.entries[-1].time)
         weights = spans if spans.sum() > 0 else np.ones(len(self.entries))
         cores = np.array([max(entry.cores, 1) for entry in self.entries], np.float64)
@@ -201,7 +201,7 @@ class ShadowReport(Tabular):
         )
 
     def _forecasts(self) -> list[tuple[str, float | None, float | None, int | None]]:
-        """Return how far our forecasts and Slurm's own plans were off, over the jobs that started."""
+        """Return how far our forecasts and Slurm's plans were off, over the jobs that started."""
         told = [(job, job.forecast, job.start) for job in self.jobs if job.forecast and job.start]
         if not told:
             return []
@@ -220,7 +220,7 @@ class ShadowReport(Tabular):
         ]
 
     def _starved(self) -> tuple[int, int]:
-        """Return how many jobs waited so long for Slurm, and how many of them so long for an offer."""
+        """Return how many jobs waited so long for Slurm, and of them, so long for an offer."""
         last = self.entries[-1].time
         long = [
             job for job in self.jobs if (job.start or last) - job.submit >= self.starved_s and job.was_waiting
@@ -259,7 +259,7 @@ class ShadowReport(Tabular):
 
 
 def jobs_of(entries: Sequence[ShadowPass]) -> tuple[ShadowJob, ...]:
-    """Return the jobs that the passes saw wait, or come and start, in the order in which they did."""
+    """Return the jobs that the passes saw wait, or come and start, in the order they did."""
     jobs: dict[str, ShadowJob] = {}
     for entry in entries:
         _read_queue(jobs, entry)
@@ -281,7 +281,7 @@ def jobs_of(entries: Sequence[ShadowPass]) -> tuple[ShadowJob, ...]:
 
 
 def _read_queue(jobs: dict[str, ShadowJob], entry: ShadowPass) -> None:
-    """Keep what a pass says of jobs that wait: of offers, plans and forecasts the first of each job."""
+    """Keep what a pass says of waiting jobs: each job's first offer, plan and forecast."""
     for seen in entry.seen:
         is_new = seen.job not in jobs
         job = jobs.setdefault(seen.job, ShadowJob.first_seen(seen))

@@ -64,7 +64,7 @@ _SLICE_S = 0.2
 
 
 class Stopping(threading.Event):
-    """Whether to stop; waiting for it sleeps in slices, as an event's own wait hangs on a scaled clock."""
+    """Whether to stop; a wait sleeps in slices, as an event's own wait hangs on a scaled clock."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it is set, or for so many seconds."""
@@ -82,7 +82,7 @@ class Ticker:
     """When passes begin.
 
     Attributes:
-        interval_s: from the beginning of one pass to that of the next; a longer one is followed at once.
+        interval_s: from the beginning of one pass to the next's; after a longer pass, at once.
         passes: how many; None: without end.
         clock: seconds, of whatever origin.
         stopping: set when the process is to stop after the pass that it is in.
@@ -94,7 +94,7 @@ class Ticker:
     stopping: threading.Event = field(default_factory=Stopping)
 
     def stop_on_signals(self) -> None:
-        """Let SIGTERM and SIGINT end the passes, the one at work being finished; a second one kills."""
+        """Let SIGTERM and SIGINT end the passes after the one at work; a second signal kills."""
 
         def stop(number: int, frame: FrameType | None) -> None:
             del frame

@@ -1,4 +1,4 @@
-"""slurm.conf and gres.conf: what a site's nodes, partitions and defaults are, without asking its Slurm."""
+"""slurm.conf and gres.conf: a site's nodes, partitions and defaults, without asking its Slurm."""
 
 import re
 from collections import Counter
@@ -125,7 +125,7 @@ def parse_slurm_conf(text: str, notes: Notes) -> SlurmConf:
 
 
 def _lines(text: str, notes: Notes) -> tuple[dict[str, str], dict[str, list[Paragraph]]]:
-    """Return settings, and lines of nodes and partitions; ``DEFAULT`` ones change those after them."""
+    """Return settings, and node and partition lines; ``DEFAULT`` ones change those after them."""
     settings: dict[str, str] = {}
     lines: dict[str, list[Paragraph]] = {"nodename": [], "partitionname": []}
     defaults: dict[str, dict[str, str]] = {kind: {} for kind in lines}

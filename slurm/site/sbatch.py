@@ -115,9 +115,9 @@ def words_of(text: str, path: str) -> list[str]:
 
 
 def parse_sbatch(words: Sequence[str], path: str) -> dict[str, str]:
-    """Return the options of an sbatch command line by their long names; of one given twice, the last.
+    """Return an sbatch command line's options by their long names; of one given twice, the last.
 
-    Flags have an empty value. The first word that is no option is the script; what follows is its own.
+    Flags have an empty value. The first word that is no option is the script; the rest is its own.
 
     Raises:
         InputError: an option is none of sbatch's, or lacks its value.

@@ -287,7 +287,7 @@ class Submission:
         return Span(minimum=low, maximum=high)
 
     def _size(self) -> dict[str, Any]:
-        """Return cores and nodes: tasks of so many CPUs, so many a node or as Slurm divides them."""
+        """Return cores and nodes: tasks of so many CPUs, so many a node or as Slurm divides."""
         nodes, tasks = self._nodes(), self._count("ntasks")
         each, step = self._count("ntasks-per-node"), self._count("cpus-per-task") or 1
         if each is not None:
@@ -356,7 +356,7 @@ class Submission:
         return names_in(self.options.get(option, ""), f"{self.path} --{option}")
 
     def _memory(self, first: PartitionFigures | None, members: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the memory members, by default the partition's; none where jobs use no memory up."""
+        """Return the memory members, by default the partition's; none if jobs use none up."""
         if not self.conf.counts_memory:
             if self.options.keys() & {"mem", "mem-per-cpu"}:
                 self.remark("memory is not looked at: jobs use none up (SelectTypeParameters)")
@@ -379,7 +379,7 @@ class Submission:
         return amount
 
     def _time_limit_s(self, partition: str) -> int | None:
-        """Return the limit in seconds, up to the next minute as Slurm counts; the partition's by default."""
+        """Return the limit in seconds, in whole minutes as in Slurm; the partition's by default."""
         text, first = self.options.get("time"), self._first(partition)
         if text is None:
             return None if first is None else self.conf.times_s[first.partition.name]
