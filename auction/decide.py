@@ -258,8 +258,8 @@ def reserve(step: StepPass, *, by_counts: bool = True) -> None:
 def settle(step: StepPass) -> bool:
     """Start an award that no other could better, if counts say so.
 
-    Where they say so of the jobs but not of their nodes, these jobs alone bid. Return whether these may not
-    all win.
+    Where they say so of the jobs but not of their nodes, these jobs alone bid. Return whether these
+    may not all win.
     """
     step.selected = frozenset()
     if step.mix.placer is not None or not (step.options.selects or step.options.counts_may_prove):

@@ -34,9 +34,9 @@ _MOST_ROWS = 40
 def winners(began: float | None, /, file: str, export: str | None, out: Output, **options: Any) -> None:
     """Say which bids of FILE win (CATS's format or JSON, plain or gzip; - for standard input).
 
-    The winners maximise the sum of values within capacities and groups. Status optimal: that is proved.
-    Status feasible: the bound says how much more the sum could be. A time limit includes reading FILE,
-    not standard input. Formats: docs/winners.md.
+    The winners maximise the sum of values within capacities and groups. Status optimal: that is
+    proved. Status feasible: the bound says how much more the sum could be. A time limit includes
+    reading FILE, not standard input. Formats: docs/winners.md.
     """
     entered = perf_counter()
     from ..formats.auction_file import exact_number, load_auction

@@ -1,10 +1,10 @@
 """The rows of a sweep as files, as a summary and as a picture.
 
-CSV and, with the extra ``data``, Parquet hold the same values. The picture has quality and time over window
-size and bid caps, in small multiples. In a panel the window (else a cap, else the axis of most values) runs
-from left to right. Each value of one other axis, a cap if there is one, is a line through the means of the
-repetitions with whiskers from their least to their greatest. Every combination of the axes left over has its
-panels: one for each figure.
+CSV and, with the extra ``data``, Parquet hold the same values. The picture has quality and time
+over window size and bid caps, in small multiples. In a panel the window (else a cap, else the axis
+of most values) runs from left to right. Each value of one other axis, a cap if there is one, is a
+line through the means of the repetitions with whiskers from their least to their greatest. Every
+combination of the axes left over has its panels: one for each figure.
 """
 
 from __future__ import annotations
