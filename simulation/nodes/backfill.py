@@ -12,7 +12,6 @@ Jobs whose start is now start. Plans are made anew at each turn.
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -132,14 +131,7 @@ class SelectedPlacer(FirstFitPlacer):
 
     def start(self, demand: Demand) -> StartingJob | None:
         """Start a job on its nodes; None when it does not fit."""
-        view = self.view(demand)
-        allocation = self._selector.allocation(demand, view)
-        if allocation is not None and not self._pools.hold(demand.job, allocation.held):
-            # Limits may have room for fewer nodes, with more on each.
-            most = self._pools.most_nodes(demand.job, len(allocation.nodes) - 1)
-            fewer = tuple(replace(one, max_nodes=min(one.max_nodes, most)) for one in demand.variants)
-            view = FreeView(view.columns, view.free)
-            allocation = self._selector.allocation(replace(demand, variants=fewer), view)
+        allocation = self._selector.allocation(demand, self.view(demand), self._pools)
         if allocation is None:
             self._hopeless.add(demand.kind)
             return None
@@ -210,9 +202,9 @@ class _Plan:
             if found is None:
                 continue
             time, allocation = found
-            if time <= self._now and self._pools.hold(demand.job, allocation.held):
+            if time <= self._now:
                 self._start(demand, allocation)
-            elif time > self._now:
+            else:
                 self._keep(time, time + demand.limit_s, allocation.nodes)
 
     def _keep(self, start: float, end: float, nodes: IntArray) -> None:
@@ -292,4 +284,4 @@ class _Plan:
             free = view.free.copy()
             free.cores[kept] = 0
             view = FreeView(view.columns, free)
-        return self._selector.allocation(demand, view)
+        return self._selector.allocation(demand, view, self._pools)

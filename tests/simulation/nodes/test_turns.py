@@ -1,6 +1,7 @@
 """Passes at multiples of an interval, and starts that limits leave on fewer nodes."""
 
 from math import nextafter
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -39,7 +40,7 @@ def test_no_job_starts_before_it_arrives(policy: str) -> None:
     assert run.wait.tolist() == [0, pytest.approx(0.3)]
 
 
-@pytest.mark.parametrize("policy", ["fcfs", "easy", "backfill-slurm"])
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "backfill-slurm", "backfill-planned"])
 def test_a_job_starts_on_as_few_nodes_as_its_limit_leaves(policy: str) -> None:
     nodes = [aucsched.Node(name=name, cores=cores) for name, cores in (("n1", 2), ("n2", 2), ("n3", 4))]
     jobs = [_arriving("busy", 0, run_s=20), _arriving("limited", 2, cores=4, user="ann")]
@@ -47,3 +48,35 @@ def test_a_job_starts_on_as_few_nodes_as_its_limit_leaves(policy: str) -> None:
     run = aucsched.simulate(ClusterWorkload(nodes=nodes, jobs=jobs, limits=[limit]), policy)
     assert run.columns["start_s"] == [0, 2]
     assert run.columns["nodes"][1] == "n3"
+
+
+@pytest.mark.parametrize("policy", ["easy", "backfill-slurm", "backfill-planned", "aucsched3"])
+@pytest.mark.parametrize(("held_s", "ends_s"), [(0, 1), (0, 20), (2, 20)])
+def test_a_reservation_or_plan_keeps_the_limits_that_running_jobs_leave(
+    policy: str, held_s: int, ends_s: int
+) -> None:
+    """Beside ``held`` the limit leaves ``limited`` one node, n3, on which ``long`` would delay it."""
+    sizes = (("n1", 2), ("n2", 2), ("n3", 4), ("n4", 1))
+    nodes = [aucsched.Node(name=name, cores=cores) for name, cores in sizes]
+    asked = [
+        ("half", "tom", 0, ends_s, aucsched.Request(cores=2, required_nodes=["n3"], nodes=1)),
+        ("held", "ann", held_s, 90, aucsched.Request(cores=1, required_nodes=["n4"])),
+        ("limited", "ann", 2, 10, aucsched.Request(cores=4)),
+        ("long", "bob", 2, 100, aucsched.Request(cores=2, required_nodes=["n3"], nodes=1)),
+    ]
+    jobs = [
+        ArrivingJob(
+            job=aucsched.Job(id=name, priority=1, request=request, time_limit_s=100, user=user),
+            arrival_s=arrival_s,
+            run_time_s=run_s,
+        )
+        for name, user, arrival_s, run_s, request in asked
+    ]
+    limit = aucsched.Limit(name="narrow", most={"nodes": 2}, per="user")
+    of_policy = {"aucsched3": {"promise": "none", "reserve": 1}, "easy": {}}
+    options: dict[str, Any] = of_policy.get(policy, {"backfill_interval_s": 1})
+    workload = ClusterWorkload(nodes=nodes, jobs=jobs, limits=[limit])
+    run = aucsched.simulate(workload, policy, interval_s=1, **options)
+    start_s = max(2, ends_s)
+    assert run.columns["start_s"] == [0, held_s, start_s, start_s + 10]
+    assert run.columns["nodes"][2] == "n3"
