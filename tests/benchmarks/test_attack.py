@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import random
 import subprocess
@@ -12,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import attack_lines
 import msgspec
 import pytest
 from attack_cases import Outcome, Section, Tally, attack
@@ -224,6 +226,14 @@ def test_seeds_decide_and_cases_differ() -> None:
     rng = [random_options(random.Random(seed)) for seed in range(300)]
     assert {one["model"] for one in rng} == {"ipsched", "aucsched1", "aucsched2", "aucsched3"}
     assert {one.get("strategy") for one in rng} == {None, "exact", "anytime"}
+
+
+def test_a_server_with_a_good_snapshot_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = ["dynsched", "snapshot.json", "--listen", "unix:s"]
+    monkeypatch.setattr(attack_lines, "command_line", lambda _: line)
+    monkeypatch.setattr(attack_lines, "_files", lambda: {"snapshot.json": json.dumps(SNAPSHOT).encode()})
+    outcome = attack_lines.run_case(0, tmp_path)
+    assert (outcome.failures, outcome.counts["done"]) == ([], 1)
 
 
 def test_a_step_is_judged(tmp_path: Path) -> None:
