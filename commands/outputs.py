@@ -288,10 +288,6 @@ def write_run(
     note_unstarted(run.policy, len(run.never_started))
 
 
-#: Members of arriving jobs that only negotiations read.
-_NEGOTIATED = ("not_before_s", "deadline_s", "budget_core_h")
-
-
 @dataclass(kw_only=True)
 class TopologyOption:
     """Which network the nodes are on."""
@@ -322,10 +318,3 @@ def with_topology(read: T, source: str | None) -> T:
         made = laid_on(read, source, notes)
     tell(notes.summary())
     return made
-
-
-def note_unread(workload: ClusterWorkload) -> None:
-    """Say which members of its jobs no simulation of nodes looks at."""
-    for name in _NEGOTIATED:
-        if count := sum(getattr(arriving, name) is not None for arriving in workload.jobs):
-            note(f"{name} of {plural(count, 'job')} is not looked at: aucsched negotiate honours it")

@@ -33,10 +33,10 @@ from .outputs import (
     TopologyOption,
     file_name,
     note,
-    note_unread,
     note_unstarted,
     progress_over,
     read_log,
+    tell,
     with_topology,
     write_rich,
     write_run,
@@ -163,13 +163,13 @@ def _runs_on_nodes(
     """Play a workload of nodes; ``each`` has options of a run, ``options`` those of the machine."""
     from ..cluster.workload import outages_by_node
     from ..formats.native.cluster_file import parse_workload
-    from ..simulation.nodes.node_policies import play
+    from ..simulation.nodes.node_policies import play, unread_members
 
     chosen = [_chosen_options(one) for one in each]
     with errors_in(path):
         workload = parse_workload(content)
     workload = with_topology(workload, options["topology"])
-    note_unread(workload)
+    tell(unread_members(workload))
     if options["failures"] is not None:
         with errors_in(options["failures"]):
             takes_jobs = {node.name: node.state.takes_jobs for node in workload.nodes}

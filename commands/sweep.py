@@ -16,7 +16,7 @@ from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option
 from ..sweeps.axes import AXES, Axis
 from .built_options import INPUT, OUTPUT, Decorator, SectionCommand, filled_options, in_order, in_section
-from .outputs import html_option, note, note_unstarted, plot_option, progress_over, write_rich
+from .outputs import html_option, note, note_unstarted, plot_option, progress_over, tell, write_rich
 from .policy_options import PARAMETERS_SHOWN, note_old_flags
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def sweep(
     executor = _executor(options["dask"], options["workers"])
     given = {name: options[name] for name in AXES if options[name] is not None}
     plan = make_plan(source, given, repeat=options["repeat"], seed=options["seed"])
+    tell(plan.notes)
     if plot is not None:
         check_panels(plan)
     retry = options["retry_failed"]

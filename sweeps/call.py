@@ -35,7 +35,7 @@ class Sweep(Tabular):
     """A finished sweep: a row for each run, in the grid's order.
 
     Attributes:
-        plan: the grid and its runs.
+        plan: the grid and its runs; ``plan.notes`` says what was left out.
         rows: by column; a run's options, its result, its seconds, and the versions that made it.
 
     Examples:
@@ -82,7 +82,8 @@ class Sweep(Tabular):
     def title(self) -> str:
         """Return the sweep in one line."""
         failed = sum(row["status"] == FAILED for row in self.rows)
-        return f"{plural(len(self.rows), 'run')} over {self.plan.subject.name}, {failed} of them failed"
+        told = f"{plural(len(self.rows), 'run')} over {self.plan.subject.name}, {failed} of them failed"
+        return "; ".join((told, *self.plan.notes))
 
 
 @with_names({name: axis.help for name, axis in AXES.items()})

@@ -3,7 +3,7 @@
 The content of the file tells which.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -27,17 +27,24 @@ from ..cluster.workload import ClusterWorkload
 from ..formats.native.cluster_file import parse_snapshot, parse_workload
 from ..formats.notes import Notes
 from ..formats.reading import unpacked
-from ..formats.swf import SwfLog, parse_swf
+from ..formats.swf import SwfField, SwfLog, parse_swf
 from ..negotiation.batch.mapping import BatchSettings
 from ..negotiation.runtime.settings import RuntimeSettings
-from ..simulation.log_columns import Requests, machine_size, workload_from_swf
+from ..simulation.log_columns import Requests, describe_dropped, kept_rows, machine_size, workload_from_swf
 from ..simulation.logs.policies import make_policy, play_log
 from ..simulation.negotiated.negotiated_report import negotiated_metrics
 from ..simulation.negotiated.negotiated_run import batch_settings, negotiate, runtime_settings
 from ..simulation.negotiated.negotiation_options import SWEPT, NegotiationOptions
 from ..simulation.negotiated.plays import Play, play_of
 from ..simulation.nodes.node_policies import READ_BY as READ_BY_NODES
-from ..simulation.nodes.node_policies import RESERVATIONS, SELECTION, NodeOptions, play, step_options
+from ..simulation.nodes.node_policies import (
+    RESERVATIONS,
+    SELECTION,
+    NodeOptions,
+    play,
+    step_options,
+    unread_members,
+)
 from ..simulation.policy_names import policy_with_parameters, with_parameters
 from ..simulation.result import Simulation
 from ..simulation.simulate_options import (
@@ -81,6 +88,7 @@ class RunKind:
         reads: whether a run with these options reads an axis; where several policies, models or strategies
             are swept, an axis is for those that do, and the others run once for all its values.
         run: one run over the loaded input with resolved options; returns the columns of its result.
+        left_out: what of the input no run with one of these options looks at, a text each.
     """
 
     name: str
@@ -91,6 +99,7 @@ class RunKind:
     resolve: Callable[[Any, Mapping[str, Value]], Row]
     run: Callable[[Any, Row], Row]
     reads: Callable[[str, Mapping[str, Value]], bool] = lambda _, __: True
+    left_out: Callable[[Any, Sequence[Row]], Iterable[str]] = lambda _, __: ()
 
 
 #: Columns that are no options of a step.
@@ -227,6 +236,14 @@ def _run_log(log: SwfLog, options: Row) -> Row:
     return _figures_of(result, {"dropped": sum(jobs.dropped.values())})
 
 
+def _dropped(log: SwfLog, runs: Sequence[Row]) -> Iterator[str]:
+    """Yield how many rows of a log are dropped, and why, once for each size of the machine."""
+    for processors in dict.fromkeys(int(str(options["processors"])) for options in runs):
+        _, dropped = kept_rows(log, processors)
+        if any(dropped.values()):
+            yield describe_dropped(dropped, len(log.column(SwfField.JOB)))
+
+
 def _figures_of(result: Simulation, counted: Row) -> Row:
     """Return a simulation's figures and what was counted besides; shares by level have a column each."""
     row: Row = {"status": "done", "jobs": len(result.started), "never_started": len(result.never_started)}
@@ -258,6 +275,7 @@ TRACE = RunKind(
     resolve=_resolve_log,
     run=_run_log,
     reads=lambda name, point: name not in READ_ON_LOGS or is_read(name, _policy_of(point)),
+    left_out=_dropped,
 )
 
 
@@ -361,4 +379,7 @@ WORKLOAD = RunKind(
     resolve=_resolve_nodes,
     run=_run_nodes,
     reads=_reads,
+    left_out=lambda workload, runs: (
+        unread_members(workload) if any(_policy_of(options) != NEGOTIATE for options in runs) else ()
+    ),
 )

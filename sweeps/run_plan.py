@@ -3,6 +3,7 @@
 import hashlib
 import platform
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -14,7 +15,7 @@ from typing import Any
 from .. import __version__
 from ..cluster.errors import AucschedError, OptionError, errors_in
 from ..cluster.option_fields import flag_of
-from ..cluster.text import one_line
+from ..cluster.text import one_line, plural
 from ..formats import file_kinds
 from ..formats.reading import read_bytes, unpacked
 from .axes import AXES, Row, Value
@@ -61,6 +62,7 @@ class RunPlan:
     Attributes:
         axes: name and values of each option that was given, in the order of nesting.
         repeat: how many runs at each point, each with a seed of its own where there is one.
+        notes: what of the input no run looks at, and which points of the grid cannot run.
     """
 
     subject: Subject
@@ -68,6 +70,7 @@ class RunPlan:
     repeat: int
     seed: int
     runs: tuple[Run, ...]
+    notes: tuple[str, ...] = ()
 
     def identity(self) -> dict[str, str]:
         """Return what another sweep must share to go on with this one's results, in words for people."""
@@ -93,11 +96,12 @@ def make_plan(
 ) -> RunPlan:
     """Return the plan of a sweep over a file; every combination has been checked.
 
-    The file's content tells what it is; ``-`` reads standard input.
+    The file's content tells what it is; ``-`` reads standard input. A combination of options that cannot go
+    together is left out, with a note.
 
     Raises:
         InputError: the file cannot be read or is none of the kinds.
-        OptionError: a value cannot be used, or options cannot go together.
+        OptionError: a value cannot be used, or no combination can run.
     """
     content = read_bytes(path)
     with errors_in(path):
@@ -117,8 +121,10 @@ def plan_over(
     size = repeat * prod(len(values) for _, values in ordered)
     if size > _MOST_RUNS:
         raise OptionError(f"the grid has {size} runs, more than {_MOST_RUNS}")
-    runs = _runs(kind, kind.load(subject.content), ordered, repeat, seed)
-    return RunPlan(subject=subject, axes=ordered, repeat=repeat, seed=seed or 0, runs=runs)
+    loaded = kind.load(subject.content)
+    runs, impossible = _runs(kind, loaded, ordered, repeat, seed)
+    notes = (*kind.left_out(loaded, [run.options for run in runs]), *impossible)
+    return RunPlan(subject=subject, axes=ordered, repeat=repeat, seed=seed or 0, runs=runs, notes=notes)
 
 
 #: The axes whose values differ in what options they read.
@@ -145,8 +151,10 @@ def _points(kind: RunKind, axes: tuple[tuple[str, tuple[Value, ...]], ...]) -> l
 
 def _runs(
     kind: RunKind, loaded: Any, axes: tuple[tuple[str, tuple[Value, ...]], ...], repeat: int, seed: int | None
-) -> tuple[Run, ...]:
+) -> tuple[tuple[Run, ...], list[str]]:
+    """Return the runs of the points whose options can go together, and why the others cannot."""
     runs: list[Run] = []
+    impossible: list[OptionError] = []
     points = _points(kind, axes)
     if seed is not None and not any(map(kind.uses_seed, points)):
         raise OptionError(f"--seed: policy {points[0].get('policy', 'easy')} draws nothing at random")
@@ -154,9 +162,16 @@ def _runs(
         uses_seed = kind.uses_seed(point)
         for place in range(repeat):
             turn: Mapping[str, Value] = {"seed": (seed or 0) + place} if uses_seed else {}
-            options = kind.resolve(loaded, {**point, **turn, "repeat": place})
+            try:
+                options = kind.resolve(loaded, {**point, **turn, "repeat": place})
+            except OptionError as error:
+                impossible.append(error)
+                break
             runs.append(Run(number=len(runs), options=options))
-    return tuple(runs)
+    if not runs:
+        raise impossible[0]
+    several, counts = plural(len(points), "point"), Counter(map(str, impossible))
+    return tuple(runs), [f"{count} of {several} cannot run: {why}" for why, count in counts.items()]
 
 
 FAILED = "failed"

@@ -113,6 +113,29 @@ def test_rows_hold_the_defaults(
     assert not any(found.columns.get("error", ()))
 
 
+def test_combinations_that_cannot_be_are_left_out_and_named_once(tmp_path: Path) -> None:
+    axes = {"objective": ["response", "priority"], "order": ["fcfs", "multifactor"], "window": [3, 5]}
+    found = aucsched.sweep(OVERTAKEN, policy="aucsched3", repeat=2, **axes)
+    points = _rows(found, "order", "objective")
+    assert {one: points.count(one) for one in points} == {
+        ("fcfs", "response"): 4,
+        ("fcfs", "priority"): 4,
+        ("multifactor", "priority"): 4,
+    }
+    why = "--order multifactor: objective response orders the queue by worth"
+    assert found.plan.notes == (f"2 of 8 points cannot run: {why}",)
+    assert found.title().endswith(f"; 2 of 8 points cannot run: {why}")
+    table = str(tmp_path / "t.csv")
+    command = ("sweep", OVERTAKEN, "--policy", "aucsched3", "--objective", "response", "-o", table)
+    assert f"aucsched: {why}" in refused(*command, "--order", "multifactor", "--window", "3,5")
+
+
+def test_a_promise_of_simulations_is_left_out_over_a_snapshot() -> None:
+    found = aucsched.sweep(FULL, promise=["none", "15m"], window=[3])
+    assert found.columns["promise"] == ["none"]
+    assert found.plan.notes[0].startswith("1 of 2 points cannot run: promise: '15m' is for simulations")
+
+
 def test_what_none_of_them_reads_is_refused(tmp_path: Path) -> None:
     table = str(tmp_path / "t.csv")
     said = refused("sweep", DAYS, "--policy", "easy,fcfs", "--slack", "1", "-o", table)

@@ -181,7 +181,7 @@ def test_a_promise_that_is_not_given_is_the_step_s_own() -> None:
         assert priority == float(package.schedule(snapshot, **options).objective.priority or 0), options
     assert package.sweep(snapshot, promise=["none"]).columns["priority"] == [100.0]
     with pytest.raises(package.OptionError, match="promise: '15m' is for simulations"):
-        package.sweep(snapshot, promise=["plan", "15m"])
+        package.sweep(snapshot, promise=["15m"])
 
 
 def test_workers_below_one_are_refused() -> None:
@@ -399,6 +399,24 @@ def test_refused_over_a_trace(
 ) -> None:
     assert said in refusal(capsys, TRACE, *arguments, "-o", tmp_path / "x.csv")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_runs_do_not_look_at_is_noted(tmp_path: Path) -> None:
+    """As ``simulate`` says it: rows of a log, members of jobs."""
+    log, jobs, table = tmp_path / "log.swf", workload(tmp_path), tmp_path / "t.csv"
+    log.write_text(f"{TRACE.read_text()}99 0 -1 0 1 -1 -1 1 5 -1 1 1 1 1 1 1 1 1\n")
+    document = json.loads(jobs.read_text())
+    document["jobs"][0]["deadline_s"] = 1e6
+    jobs.write_text(json.dumps(document))
+    for source, said in (
+        (log, "1 with run time 0 or missing"),
+        (jobs, "deadline_s of 1 job is not looked at"),
+    ):
+        for words in (("simulate", source), ("sweep", source, "--policy", "easy", "-o", table)):
+            done = aucsched(*words)
+            assert (done.returncode, said in done.stderr, done.stderr.count("\n")) == (0, True, 1), done
+        table.unlink()
+        table.with_name("t.csv.journal").unlink()
 
 
 def test_refused_outputs_and_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
