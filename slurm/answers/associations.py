@@ -1,6 +1,7 @@
 """Limits of QOS and associations: ``scontrol show assoc_mgr``, ``sacctmgr -P show qos|assoc``."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -21,8 +22,8 @@ _AMOUNTS = {"cpu": "cores", "node": "nodes"}
 #: Limits that are read: of all jobs together, of each user's, of each account's.
 _TRES = {"GrpTRES": None, "MaxTRESPU": "user", "MaxTRESPA": "account"}
 _JOBS = {"GrpJobs": None, "MaxJobsPU": "user", "MaxJobsPA": "account"}
-#: Where Slurm tells what running jobs use, and of what: of minutes what they may use still.
-_USED = (("GrpTRES", "node", "nodes", 1), ("GrpTRESRunMins", "cpu", "core_seconds", 60))
+#: Where Slurm tells how many minutes running jobs may use still.
+_USED = re.compile(r"\bcpu=\w*\((\d+)")
 #: Limits of one job: holdings, duration, and their product; sacctmgr's names, scontrol's.
 _EACH, _WALL, _PRODUCT = ("MaxTRESPJ", "MaxTRES"), ("MaxWallPJ", "MaxWall"), ("MaxTRESMinsPJ", "MaxTRESMins")
 _LEAST = ("MinTRESPJ", "MinTRES")
@@ -144,37 +145,65 @@ class Associations:
     Attributes:
         limits: over sets of jobs.
         each: of one job.
-        used: what Slurm counts of the jobs that run, by limit, of nodes and core-seconds.
+        used: the core-seconds that Slurm counts of running jobs, by limit.
         parents: the account above each account.
         qos: the names of the QOS.
     """
 
     limits: tuple[Limit, ...] = ()
     each: tuple[OneJob, ...] = ()
-    used: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    used: Mapping[str, int] = field(default_factory=dict)
     parents: Mapping[str, str] = field(default_factory=dict)
     qos: frozenset[str] = frozenset()
 
-    def beside(self, running: Sequence[RunningJob], now: float | None, notes: Notes) -> Self:
-        """Return them with limits that leave what Slurm's own figures leave.
+    def beside(
+        self,
+        running: Sequence[RunningJob],
+        names: Mapping[str, Collection[str]],
+        now: float | None,
+        notes: Notes,
+    ) -> Self:
+        """Return them with limits that leave what Slurm's count of running jobs leaves.
 
         Slurm counts a node that jobs share once, and minutes times the UsageFactor of their QOS.
+        ``names``: of all users and accounts, by ``per``.
         """
         pool = LimitPool(self.limits)
         pools = Pools.beside((pool,), running, now)
-        found = {limit.name: limit for limit in self.limits}
-        for name, used in self.used.items():
-            limit, most = found[name], dict(found[name].most)
-            for what, told in used.items():
-                held = most[what] - pools.remaining(pool.resource(limit, what, Owned()))
-                most[what] = max(most[what] + held - told, 0)
-                if what == "nodes" and held != told:
-                    text = (
-                        f"{held} nodes of its jobs are {plural(told, 'node')}: GrpTRES=node is {most[what]}"
-                    )
-                    notes.add("limits", f"{name}: {text}")
-            found[name] = replace(limit, most=most)
-        return replace(self, limits=tuple(found.values()))
+        again: dict[str, Counter[str]] = {limit.name: Counter() for limit in self.limits}
+        seen: set[tuple[str, str, str]] = set()
+        for job in running:
+            for limit in (one for one in pool.limits_of(job) if "nodes" in one.most):
+                who = getattr(job, limit.per) if limit.per else ""
+                nodes = {(limit.name, who, node) for node in job.nodes}
+                again[limit.name][who] += len(nodes & seen)
+                seen |= nodes
+        found: list[Limit] = []
+        for limit in self.limits:
+            most = dict(limit.most)
+            if limit.name in self.used:
+                held = most["core_seconds"] - pools.remaining(pool.resource(limit, "core_seconds", Owned()))
+                most["core_seconds"] = max(most["core_seconds"] + held - self.used[limit.name], 0)
+            found += _of_each(replace(limit, most=most), +again[limit.name], names, notes)
+        return replace(self, limits=tuple(found))
+
+
+def _of_each(
+    limit: Limit, again: Mapping[str, int], names: Mapping[str, Collection[str]], notes: Notes
+) -> Iterator[Limit]:
+    """Yield a limit with as many nodes more as its jobs hold again: of a limit of each for those alone."""
+    others = set(names.get(limit.per or "", ())) - again.keys()
+    if not again or "" in others:
+        yield limit
+        return
+    for who, count in again.items():
+        name = f"{limit.name} {who}".strip()
+        notes.add("limits", f"{name}: {plural(count, 'node')} that its running jobs share count once")
+        most = {**limit.most, "nodes": limit.most["nodes"] + count}
+        jobs = replace(limit.jobs, **{limit.per: (who,)}) if limit.per else limit.jobs
+        yield replace(limit, name=name, jobs=jobs, most=most)
+    if others:
+        yield replace(limit, jobs=replace(limit.jobs, **{str(limit.per): tuple(sorted(others))}))
 
 
 def read_limits(
@@ -201,13 +230,15 @@ def read_limits(
             children.setdefault(entry.parent, []).append(entry.account)
             parents[entry.account] = entry.parent
     limits: dict[str, Limit] = {}
-    used: dict[str, Mapping[str, int]] = {}
+    used: dict[str, int] = {}
     each: list[OneJob] = []
     for entry in entries:
         jobs = _set_of(entry, children, others.get((entry.account, entry.user), ()))
         for limit in _limits(entry, jobs, notes, is_safe=is_safe):
             limits[limit.name] = limit
-            used[limit.name] = dict(_used(entry, limit))
+            match = _USED.search(entry.fields.get("GrpTRESRunMins", ""))
+            if match and limit.per is None and "core_seconds" in limit.most:
+                used[limit.name] = 60 * int(match[1])
         each.extend(_each(entry, jobs, notes))
     return Associations(
         limits=tuple(limits.values()),
@@ -332,14 +363,6 @@ def _limits(entry: _Entry, jobs: JobSet, notes: Notes, *, is_safe: bool) -> Iter
         name = f"{entry.name} GrpTRESRunMins"
         yield Limit(name=name, jobs=jobs, most={"core_seconds": 60 * running})
     _note_others(entry, notes)
-
-
-def _used(entry: _Entry, limit: Limit) -> Iterator[tuple[str, int]]:
-    """Yield what Slurm counts of running jobs in a limit of all jobs together."""
-    for key, tres, what, unit in _USED:
-        match = re.search(rf"\b{tres}=\w*\((\d+)", entry.fields.get(key, ""))
-        if match and what in limit.most and limit.per is None:
-            yield what, unit * int(match[1])
 
 
 def is_limit_of(limit: Limit, reason: str, job: Owned) -> bool:

@@ -135,7 +135,11 @@ def _snapshot(text: bytes, site: Site, time: float | None, notes: Notes, known: 
     key = None if known is None else known.site(site.against())
     site = replace(site, tells_shared=tells_shared(document), now=now, key=key)
     running = tuple(site.inside(job, job.partition) for job in read_running(records, site, notes))
-    limits = site.limits.beside(running, now, notes)
+    names = {
+        "user": {one.text("user_name") for one in records},
+        "account": {one.text("account") for one in records},
+    }
+    limits = site.limits.beside(running, names, now, notes)
     pools = Pools.beside((LimitPool(limits.limits),), running, now)
     jobs = read_jobs(records, replace(site, limits=limits, pools=pools), notes)
     closed = _closed(records, site, running)

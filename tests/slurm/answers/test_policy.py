@@ -321,6 +321,16 @@ def test_minutes_that_are_left_take_any_job_unless_limits_are_safe(
     assert len(started(snapshot(*rows, limits=limits, config=config(enforce=enforce)))) == expected
 
 
+def _sharing(**members: str) -> list[dict[str, Any]]:
+    """Two running jobs on one node."""
+    running = [RUNNING | {"job_id": number} | members for number in (3, 4)]
+    for one in running:
+        cores = {"0": {"cores": {str(one["job_id"] - 3): "allocated"}}}
+        node = one["job_resources"]["allocated_nodes"][0] | {"sockets": cores}
+        one["job_resources"] = one["job_resources"] | {"allocated_nodes": [node]}
+    return running
+
+
 @pytest.mark.parametrize(
     ("figures", "expected"),
     [
@@ -336,14 +346,38 @@ def test_minutes_that_are_left_take_any_job_unless_limits_are_safe(
 )
 def test_what_runs_counts_as_slurm_counts_it(figures: str, expected: set[str]) -> None:
     """As tried on 22.05: nodes that jobs share count once; what waits counts without the UsageFactor."""
-    running = [RUNNING | {"job_id": number, "qos": "q"} for number in (3, 4)]
-    for one in running:
-        cores = {"0": {"cores": {str(one["job_id"] - 3): "allocated"}}}
-        node = one["job_resources"]["allocated_nodes"][0] | {"sockets": cores}
-        one["job_resources"] = one["job_resources"] | {"allocated_nodes": [node]}
+    running = _sharing(qos="q")
     rows = [job(n, qos="q", cpus=4, tasks=4, time_limit=5 * n, priority=9 - n) for n in (1, 2)]
     limits = f"Current Association Manager state\nQOS=q(1)\n    {figures}\n"
     made = snapshot(*running, *rows, limits=limits, config=config(enforce="safe"))
+    assert started(made) == expected
+
+
+@pytest.mark.parametrize(
+    ("limit", "mine", "expected"),
+    [
+        ("MaxTRESPU|node=2", {}, {"1"}),
+        ("MaxTRESPU|node=1", {}, set()),
+        ("MaxTRESPA|node=2", {}, {"1"}),
+        ("GrpTRES|node=2", {}, {"1"}),
+        # Whose jobs share no node has no more than the limit; each account and user has its own.
+        ("MaxTRESPU|node=1", {"user_name": "bob"}, {"1"}),
+        ("MaxTRESPA|node=1", {"account": "optics"}, {"1"}),
+        ("MaxTRESPA|node=1", {"user_name": "bob"}, set()),
+    ],
+)
+@pytest.mark.parametrize("kind", ["table", "manager"])
+def test_a_node_that_running_jobs_share_counts_once(
+    kind: str, limit: str, mine: dict[str, str], expected: set[str]
+) -> None:
+    """As tried on 22.05: for a user, for an account and for all together."""
+    name, value = limit.split("|")
+    limits = f"Name|{name}\nq|{value}\n"
+    if kind == "manager":
+        limits = f"Current Association Manager state\nQOS=q(1)\n    {name}={value}\n"
+    ann = {"qos": "q", "user_name": "ann", "account": "physics"}
+    rows = [job(n, cpus=4, tasks=4, priority=9 - n, **ann | mine) for n in (1, 2)]
+    made = snapshot(*_sharing(**ann), *rows, limits=limits, config=config(enforce="safe"))
     assert started(made) == expected
 
 
