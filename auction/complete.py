@@ -153,7 +153,9 @@ def _awards(base: AttemptResult, cluster: Cluster, options: StepOptions) -> Iter
     """Yield the award, that of the jobs that bid alone, those found with less work, and first-fit's."""
     yield base
     if base.alone is not None:
-        yield replace(base.alone, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False, bound=None)
+        # Over the same bids no award is worth more than the auction's bound.
+        bound = base.bound if base.alone.bids is base.bids else None
+        yield replace(base.alone, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False, bound=bound)
     for chosen in base.earlier:
         yield other_award(base, base.answer.table, chosen, cluster, options)
     if base.first is None:

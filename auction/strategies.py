@@ -57,7 +57,7 @@ class AttemptResult:
         first: first-fit's award, a table and the winners in it, ascending, where a strategy found another:
             what it leaves is looked at too, so that no strategy is worth less than the first bids.
         alone: the award of the jobs that counts chose, which bid alone before: it and what it
-            leaves are looked at too. Nothing is proved of it.
+            leaves are looked at too. Over the same bids the auction's bound is one on it as well.
     """
 
     size: int = 0

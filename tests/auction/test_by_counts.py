@@ -229,6 +229,27 @@ def test_what_the_jobs_that_counts_chose_won_alone_is_not_thrown_away() -> None:
     assert decision.schedule.objective.priority >= 999 + 997 + 996 + 994
 
 
+def test_a_proof_of_what_all_jobs_can_win_holds_for_an_award_that_ties_with_it() -> None:
+    """That of the jobs that bid alone, and of one that starts beside it, is preferred among equals."""
+    sizes = [4, 12, 4, 8, 8, 4, 8, 4, 12]
+    nodes = [{"name": f"n{place}", "cores": cores} for place, cores in enumerate(sizes)]
+    leaves = [{"name": f"s{place}", "nodes": f"n{place},n{place + 1}"} for place in range(0, 8, 2)]
+    asked = [(2, 2, 20), (1, None, 12), (1, 1, 4), (1, None, 24), (2, 1, 16), (2, 3, 16), (3, None, 12)]
+    asked += [(1, 1, 20), (3, 1, 4)]
+    jobs = [
+        {"priority": priority, "cores": cores} | ({} if count is None else {"nodes": count})
+        for priority, count, cores in asked
+    ]
+    tree = {"kind": "tree", "switches": [*leaves, {"name": "s8", "nodes": "n8"}]}
+    cluster = snapshot(nodes, jobs, topology=tree)
+    options = StepOptions(work_limit=1, promise="none", reserve=0, max_bids=8, model="aucsched2")
+    step = take_step(cluster, options)
+    best, objective = step.decision.best, step.schedule.objective
+    assert best is not None
+    assert step.decision.behind_started
+    assert best.answer.priority == objective.priority == objective.bound == 10
+
+
 def test_an_award_that_stays_in_play_keeps_the_reservation_of_the_first_job_that_waits() -> None:
     """Two jobs that bid alone are worth more than the first in the queue, which is reserved for now."""
     nodes = [{"name": f"n{place}", "cores": cores} for place, cores in enumerate([12, 8, 4, 12, 8])]
