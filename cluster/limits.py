@@ -99,6 +99,7 @@ class JobSet:
     """The jobs of one of some users, groups, accounts, QOS and partitions: all that are given must match.
 
     A member without names takes every job. A job that names several partitions is in the set of each.
+    ``except_qos``: jobs of one of these QOS are not in the set.
 
     Examples:
         >>> from aucsched import Job, Request
@@ -111,12 +112,15 @@ class JobSet:
     account: NameTuple = member(FilledNames(), default=())
     qos: NameTuple = member(FilledNames(), default=())
     partition: NameTuple = member(FilledNames(), default=())
+    except_qos: NameTuple = member(FilledNames(), default=())
 
     def __post_init__(self) -> None:
         coerce_members(self)
 
     def holds(self, job: Owned) -> bool:
         """Return whether a job is in the set."""
+        if self.except_qos and not {*self.except_qos}.isdisjoint(job.qos.split(",")):
+            return False
         return all(
             not names or any(given in names for given in getattr(job, name).split(","))
             for name in JOB_MEMBERS

@@ -114,7 +114,8 @@ def _limit_words(limit: Limit) -> str:
     members = ((member, getattr(limit.jobs, member)) for member in JOB_MEMBERS)
     whose = [f"{member} {' or '.join(names)}" for member, names in members if names]
     each = f", for each {limit.per}" if limit.per else ""
-    return f"at most {most} of {' and '.join(whose) or 'all jobs'}{each}"
+    but = f" except qos {' or '.join(limit.jobs.except_qos)}" if limit.jobs.except_qos else ""
+    return f"at most {most} of {' and '.join(whose) or 'all jobs'}{but}{each}"
 
 
 def _by_label(amounts: Resources) -> dict[str, int]:

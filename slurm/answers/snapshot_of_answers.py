@@ -21,6 +21,7 @@ from .answer_record import Known, Record, read_document
 from .associations import Associations, read_limits
 from .consumables import read_licenses
 from .detail import JobDetail, parse_job_detail
+from .limit_usage import limits_beside, limits_of_each
 from .node_records import NodeFigures, node_document, read_nodes
 from .partitions import PartitionFigures, read_partitions
 from .pending_jobs import job_id, read_jobs, read_priorities
@@ -114,7 +115,7 @@ def import_slurm(
         licenses=_read_or(sources.licenses, lambda text: read_licenses(text, notes), {}),
         partitions={figures.partition.name: figures for figures in partitions},
         reservations=reservations,
-        limits=_limits(sources, config, [one.partition.name for one in partitions], notes),
+        limits=_limits(sources, config, {one.partition.name: one.own_qos for one in partitions}, notes),
         config=config,
         priorities=_read_or(sources.priorities, lambda text: read_priorities(text, notes), None),
         gate=gate or gate_licence(reservations, time),
@@ -139,7 +140,9 @@ def _snapshot(text: bytes, site: Site, time: float | None, notes: Notes, known: 
         "user": {one.text("user_name") for one in records},
         "account": {one.text("account") for one in records},
     }
-    limits = site.limits.beside(running, names, now, notes)
+    left = limits_beside(site.limits.limits, site.limits.used, running, now)
+    each = tuple(one for limit, own in left for one in limits_of_each(limit, own, names, notes))
+    limits = replace(site.limits, limits=each)
     pools = Pools.beside((LimitPool(limits.limits),), running, now)
     jobs = read_jobs(records, replace(site, limits=limits, pools=pools), notes)
     closed = _closed(records, site, running)
@@ -196,7 +199,7 @@ def _read_or(source: SlurmText | None, parse: Callable[[bytes], T], otherwise: T
 
 
 def _limits(
-    sources: SlurmSources, config: ClusterConfig, partitions: Sequence[str], notes: Notes
+    sources: SlurmSources, config: ClusterConfig, partitions: Mapping[str, str], notes: Notes
 ) -> Associations:
     """Return the limits, none where the configuration says that Slurm does not enforce them."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -20,7 +21,7 @@ from aucsched.auction.explain.snapshot_report import report_on
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.planning.plan import plan as make_plan
 from aucsched.auction.state import state_of
-from aucsched.cluster.limits import JobSet
+from aucsched.cluster.limits import JobSet, Limit
 from aucsched.formats.native.cluster_file import (
     parse_snapshot,
     parse_workload,
@@ -108,6 +109,20 @@ def test_all_members_of_a_set_must_match_and_one_name_of_each() -> None:
     other = {**ANN, "account": "chemistry"}
     cluster = limited([ANN, other, HIGH], {"name": "both", "jobs": both, "max": {"jobs": 1}})
     assert started(cluster) == ["J2", "J3"]
+
+
+def test_jobs_of_an_excepted_qos_are_not_in_the_set() -> None:
+    """Of two names that a job has, as its partition's QOS, one is enough."""
+    limit = {"name": "few", "jobs": {"account": "physics", "except_qos": "high"}, "max": {"jobs": 1}}
+    cluster = limited([ANN, HIGH, {**ANN, "qos": "normal,high"}, BOB], limit)
+    found = schedule(cluster, work_limit=20)
+    assert [award.job for award in found.started] == ["J2", "J3"]
+    assert [(job.job, job.reason) for job in found.pending] == [("J1", "limit"), ("J4", "limit")]
+    assert report_on(cluster)["limits"] == {"few": "at most 1 job of account physics except qos high"}
+    assert parse_snapshot(snapshot_to_json(cluster).encode()) == cluster
+    every = Limit(name="few", jobs=JobSet(account=("physics",)), most={"jobs": 1})
+    with pytest.raises(AwardError, match="limit few"):
+        check_schedule(replace(cluster, limits=(every,)), found)
 
 
 def test_limits_are_searched_once_for_the_jobs_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ QOS = (
 
 def test_the_association_manager() -> None:
     notes = Notes()
-    found = read_limits(MANAGER, notes, partitions=["batch", "debug"])
+    found = read_limits(MANAGER, notes, partitions={"batch": "", "debug": ""})
     limits = {limit.name: limit for limit in found.limits}
     assert found.parents == {"physics": "root", "optics": "physics"}
     assert found.qos == {"normal"}
@@ -87,21 +87,26 @@ def test_the_association_manager() -> None:
         OneJob(name="account optics user ann", jobs=debug, most={"cores": 32}),
     )
     physics = JobSet(account=("physics", "optics"))
-    most = {"cores": 64, "gres/gpu": 8, "jobs": 7, "core_seconds": 3600}
+    most = {"gres/gpu": 8, "core_seconds": 3600}
     assert limits["account physics"] == Limit(name="account physics", jobs=physics, most=most)
-    bob = limits["account physics user bob"]
-    assert (bob.jobs, bob.most, bob.per) == (JobSet(account=("physics",), user=("bob",)), {"jobs": 3}, None)
+    # Of its jobs in a QOS that says how many cores or jobs, the QOS says so alone.
+    others = limits["account physics except qos normal"]
+    assert others.jobs == replace(physics, except_qos=("normal",))
+    assert others.most == {"cores": 64, "jobs": 7}
+    bob = limits["account physics user bob except qos normal"]
+    assert (bob.jobs.account, bob.jobs.user, bob.most, bob.per) == (("physics",), ("bob",), {"jobs": 3}, None)
     assert limits["account physics GrpTRESRunMins"].most == {"core_seconds": 3000}
     ann = limits["account optics user ann partition batch"]
-    assert (ann.jobs, ann.most, ann.per) == (batch, {"nodes": 2, "jobs": 1}, None)
-    other = limits["account optics user ann"]
-    assert (other.jobs, other.most) == (debug, {"jobs": 9})
+    assert (ann.jobs, ann.most, ann.per) == (batch, {"nodes": 2}, None)
+    assert limits[f"{ann.name} except qos normal"].most == {"jobs": 1}
+    other = limits["account optics user ann except qos normal"]
+    assert (other.jobs, other.most) == (replace(debug, except_qos=("normal",)), {"jobs": 9})
     assert limits["qos normal"].most == {"cores": 512, "gres/gpu:a100": 16, "jobs": 40}
     users = limits["qos normal each user"]
     assert (users.jobs, users.most, users.per) == (JobSet(qos=("normal",)), {"cores": 32, "jobs": 5}, "user")
     accounts = limits["qos normal each account"]
     assert (accounts.most, accounts.per) == ({"gres/gpu": 8, "jobs": 9}, "account")
-    assert len(limits) == 8
+    assert len(limits) == 10
     assert set(notes.texts()) == {
         "account physics: GrpTRES of mem is not read",
     }
@@ -119,17 +124,17 @@ c|physics|ann|||cpu=8|2|01:30:00
 """
     found = read_limits(text, notes)
     limits = {limit.name: limit for limit in found.limits}
+    ann = JobSet(account=("physics",), user=("ann",), except_qos=("normal",))
     assert found.each == (
         OneJob(name="qos normal", jobs=JobSet(qos=("normal",)), most={"cores": 8}, time_s=36 * 3600),
-        OneJob(
-            name="account physics user ann", jobs=JobSet(account=("physics",), user=("ann",)), time_s=5400
-        ),
+        OneJob(name="account physics user ann", jobs=ann, time_s=5400),
     )
     assert limits["qos normal"].most == {"cores": 512, "jobs": 40}
     assert limits["qos normal each user"].most == {"gres/gpu": 2, "jobs": 3}
-    assert limits["account physics"].most == {"nodes": 4, "jobs": 5}
-    assert limits["account physics user ann"].most == {"cores": 8, "jobs": 2}
-    assert len(limits) == 4
+    assert limits["account physics"].most == {"nodes": 4}
+    assert limits["account physics except qos normal"].most == {"jobs": 5}
+    assert limits["account physics user ann except qos normal"].most == {"cores": 8, "jobs": 2}
+    assert len(limits) == 5
     assert set(notes.texts()) == {
         "qos normal: GrpTRES of mem is not read",
         "qos normal: GrpTRESMins is not read: only scontrol show assoc_mgr tells the usage",
@@ -232,7 +237,7 @@ def test_a_snapshot_holds_them_and_lifts_what_slurm_holds_for_them() -> None:
     assert holds[first] == "QOSGrpCpuLimit"
     limits = SlurmText(name="assoc", content=MANAGER.encode())
     after, _ = import_slurm(replace(sources, limits=limits))
-    assert len(after.limits) == 8
+    assert len(after.limits) == 10
     found = {job.id: job.hold for job in after.jobs}
     assert found == holds | {first: None}
     assert found[second] == "AssocGrpMemLimit"

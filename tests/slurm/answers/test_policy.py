@@ -381,6 +381,65 @@ def test_a_node_that_running_jobs_share_counts_once(
     assert started(made) == expected
 
 
+@pytest.mark.parametrize(
+    ("qos", "association", "waiting", "expected"),
+    [
+        # What the job's QOS says of cores holds, its account's says nothing of its jobs but counts them.
+        ("GrpTRES|cpu=8", "GrpTRES|cpu=2", ["high", "normal"], {"1"}),
+        ("GrpTRES|cpu=8", "GrpTRES|cpu=8", ["normal", "high"], {"1", "2"}),
+        ("GrpTRES|cpu=8", "GrpTRES|cpu=8", ["normal", "normal", "high"], {"1", "2", "3"}),
+        ("GrpTRES|node=8", "GrpTRES|cpu=2", ["high", "normal"], set()),
+        ("MaxTRES|cpu=8", "MaxTRES|cpu=2", ["high", "normal"], {"1"}),
+        ("MaxTRESMins|cpu=800", "MaxTRESMins|cpu=2", ["high", "normal"], {"1"}),
+        ("MaxWall|02:00:00", "MaxWall|00:01:00", ["high", "normal"], {"1"}),
+        ("GrpJobs|5", "GrpJobs|0", ["high", "normal"], {"1"}),
+        # Either way of counting jobs of each stands for MaxJobs.
+        ("MaxJobsPA|5", "MaxJobs|0", ["high", "normal"], {"1"}),
+        ("MaxJobsPU|5", "MaxJobs|0", ["high", "normal"], {"1"}),
+        ("GrpJobs|5", "MaxJobs|0", ["high", "normal"], set()),
+    ],
+)
+def test_a_qos_that_sets_a_limit_stands_for_that_of_the_association(
+    qos: str, association: str, waiting: list[str], expected: set[str]
+) -> None:
+    """As tried on 22.05."""
+    (name, value), (own, most) = qos.split("|"), association.split("|")
+    limits = f"Name|{name}\nhigh|{value}\nnormal|\nCluster|Account|User|{own}\nc|physics|ann|{most}\n"
+    ann = {"account": "physics", "user_name": "ann", "cpus": 4, "tasks": 4, "time_limit": 10}
+    rows = [job(n, qos=one, priority=9 - n, **ann) for n, one in enumerate(waiting, 1)]
+    assert started(snapshot(*rows, limits=limits, config=config())) == expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "listed", "expected"),
+    [
+        ("", "q", {"1"}),  # the partition's QOS has room for 8 cores
+        ("", "p", set()),  # the job's own for 1
+        ("OverPartQOS", "q", set()),
+    ],
+)
+@pytest.mark.parametrize("key", ["MaxTRESPU", "MaxTRESPA", "GrpTRES", "MaxTRES"])
+def test_a_partitions_qos_stands_for_that_of_a_job(
+    key: str, flags: str, listed: str, expected: set[str]
+) -> None:
+    """As tried on 22.05: limit by limit; with OverPartQOS the job's comes first."""
+    parts = partition("p") + partition("q", QoS="wide")
+    limits = f"Name|{key}|Flags\nlow|cpu=1|{flags}\nwide|cpu=8|\n"
+    row = job(1, qos="low", partition=listed, cpus=4, tasks=4)
+    assert started(snapshot(row, partitions=parts, limits=limits, config=config())) == expected
+
+
+def test_jobs_that_a_limit_does_not_hold_back_use_it_up() -> None:
+    """Jobs that run in a QOS with a limit of its own count against their account's, as tried on 22.05."""
+    limits = "Name|GrpTRES\nhigh|cpu=64\nnormal|\nCluster|Account|User|GrpTRES\nc|physics||cpu=11\n"
+    mine = {"account": "physics", "user_name": "ann", "cpus": 4, "tasks": 4}
+    rows = [RUNNING | {"qos": "high", "account": "physics"}]  # 4 cores
+    rows += [job(n, qos=qos, priority=9 - n, **mine) for n, qos in enumerate(["normal", "normal", "high"], 1)]
+    made = snapshot(*rows, limits=limits, config=config())
+    assert started(made) == {"1", "3"}
+    assert any("account physics except qos high: " in note for note in made.notes)
+
+
 NOTHING = {"memory_per_node": None, "memory_per_cpu": None}
 
 
@@ -447,8 +506,8 @@ def test_what_is_not_read_is_listed_field_by_field() -> None:
         "MaxMemPerNode=9",
         "JobDefaults=DefMemPerGPU=5",
     ]
-    read_limits("Name|Flags\nbig|DenyOnLimit,OverPartQOS\n", notes)
-    assert list(notes.policies)[-1] == "qos big: Flags=OverPartQOS is not read"
+    read_limits("Name|Flags\nbig|DenyOnLimit,OverPartQOS,UsageFactorSafe\n", notes)
+    assert list(notes.policies)[-1] == "qos big: Flags=UsageFactorSafe is not read"
     with pytest.raises(InputError, match="line 1: not what scontrol show config prints"):
         read_config("SlurmctldPort=6817\n", notes)
 

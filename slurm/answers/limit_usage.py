@@ -1,0 +1,77 @@
+"""Limits that leave what Slurm leaves beside running jobs, as a snapshot counts these."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ...cluster.jobs import RunningJob
+from ...cluster.limits import Limit, Owned, limited
+from ...cluster.resources.capacity import Resource
+from ...cluster.resources.pools import LimitPool, use_of_nodes
+from ...formats.notes import Notes
+
+
+def limits_beside(
+    limits: Sequence[Limit], used: Mapping[str, int], running: Sequence[RunningJob], now: float | None
+) -> Iterator[tuple[Limit, dict[str, dict[str, int]]]]:
+    """Yield each limit, and what it is for those of whom Slurm counts something else than it would.
+
+    Slurm counts a node that jobs share once, minutes times the UsageFactor of their QOS, and also jobs
+    that the limit does not hold back because their QOS sets another one.
+
+    Args:
+        limits: of the site.
+        used: the core-seconds that Slurm counts, by limit, where it says so.
+        running: the jobs that run.
+        now: the snapshot's time, seconds since the epoch.
+    """
+    every = (replace(limit, jobs=replace(limit.jobs, except_qos=())) for limit in limits)
+    pool, whole = LimitPool(tuple(limits)), LimitPool(tuple(every))
+    held, told = Counter[Resource](), Counter[Resource]()
+    #: A job of each that has some; of limits of all together anybody's.
+    owners: dict[str, dict[str, Owned]] = {limit.name: {} if limit.per else {"": Owned()} for limit in limits}
+    seen = set[tuple[Resource, str]]()
+    for job in running:
+        use = use_of_nodes(job.nodes.values())
+        held.update(dict(pool.held(job, use, now)))
+        told.update(dict(whole.held(job, use, now)))
+        for limit in whole.limits_of(job):
+            if limit.per:
+                owners[limit.name][getattr(job, limit.per)] = job
+            if "nodes" in limit.most:
+                resource = whole.resource(limit, "nodes", job)
+                nodes = {(resource, node) for node in job.nodes}
+                told[resource] -= len(nodes & seen)
+                seen |= nodes
+    for limit in limits:
+        if limit.name in used:
+            told[pool.resource(limit, "core_seconds", Owned())] = used[limit.name]
+        most = {
+            who: {
+                what: max(count + held[resource] - told[resource], 0)
+                for what, count in limit.most.items()
+                for resource in (pool.resource(limit, what, job),)
+            }
+            for who, job in owners[limit.name].items()
+        }
+        yield limit, {who: own for who, own in most.items() if own != limit.most}
+
+
+def limits_of_each(
+    limit: Limit, own: Mapping[str, Mapping[str, int]], names: Mapping[str, Collection[str]], notes: Notes
+) -> Iterator[Limit]:
+    """Yield a limit, and one more for each who has another; ``names``: of all, by ``per``."""
+    others = set(names.get(limit.per or "", ())) - own.keys()
+    if not own or "" in others:
+        yield limit
+        return
+    for who, most in own.items():
+        name = f"{limit.name} {who}".strip()
+        changed = [what for what in most if what != "core_seconds" and most[what] != limit.most[what]]
+        if changed:
+            words = ", ".join(limited(what, most[what]) for what in changed)
+            notes.add("limits", f"{name}: by Slurm's count of running jobs it is {words}")
+        jobs = replace(limit.jobs, **{limit.per: (who,)}) if limit.per else limit.jobs
+        yield replace(limit, name=name, jobs=jobs, most=most)
+    if others:
+        yield replace(limit, jobs=replace(limit.jobs, **{str(limit.per): tuple(sorted(others))}))
