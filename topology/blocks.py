@@ -13,7 +13,7 @@ from math import comb
 
 #: So many choices of parts are all tried; of more those with the most free nodes.
 _MOST_CHOICES = 200
-#: So many sets of wholly free blocks are tried for segments larger than a block, the smallest first.
+#: Sets of wholly free blocks that are tried for segments larger than a block, smallest first.
 _MOST_TRIES = 16
 #: Steps of the search for segments larger than a block, if one after another does not find them.
 _MOST_STEPS = 20_000
@@ -56,7 +56,7 @@ class BlockRequest:
 
     @property
     def unit(self) -> int:
-        """Nodes that are placed together: a segment's, or all. A segment above all nodes is none."""
+        """Nodes placed together: a segment's, or all. A segment above all nodes is none."""
         return self.nodes if self.segment is None else min(self.segment, self.nodes)
 
 
@@ -119,7 +119,7 @@ class Blocks:
         return next((one for one in found if one is not None), None)
 
     def choices(self, free: Counts, asked: BlockRequest) -> Iterator[list[int]]:
-        """Yield counts of nodes by block that a job may have, of the lowest groups first if they matter.
+        """Yield counts of nodes by block for a job, of the lowest groups first if they matter.
 
         In each group first what breaks the fewest blocks that are wholly free, then Slurm's choice.
         """
@@ -158,7 +158,7 @@ class Blocks:
         return [range(max(start, low), min(start + width, high)) for start in starts]
 
     def _tightest(self, free: Counts, width: int, places: range | None = None) -> list[range]:
-        """Return groups of so many blocks, of some or all: the fullest first, of equals the last."""
+        """Return groups of so many blocks, of some or all: fullest first, of equals the last."""
         groups = self._cut(range(len(free)) if places is None else places, width)
         return sorted(groups, key=lambda group: (sum(free[place] for place in group), -group.start))
 

@@ -28,7 +28,7 @@ _BYTES_A_PAIR = 64
 
 
 def check_size(measured: int, vertices: int, links: int) -> None:
-    """Refuse a graph that is too large for a table of distances between ``measured`` of its vertices.
+    """Refuse a graph too large for a table of distances between ``measured`` of its vertices.
 
     Raises:
         InputError: it is.
@@ -142,7 +142,7 @@ class BreadthFirst:
 
 
 def hops_of(network: Network, names: Sequence[str]) -> Hops | None:
-    """Return the distances of a network's nodes, by their place in ``names``; None: its tree knows them.
+    """Return distances of a network's nodes, by place in ``names``; None: its tree knows them.
 
     Tables of dragonflies and graphs are made when the first distance is asked for.
     """
@@ -160,7 +160,7 @@ def hops_of(network: Network, names: Sequence[str]) -> Hops | None:
 
 
 def _looked_up(made: Callable[[], HopArray], place: IntArray) -> Hops:
-    """Return distances from a table, made with the first; its key is long, so that it is asked for once."""
+    """Return distances from a table, made at the first use; its key is long: it is built once."""
     table = cache(made)
     return lambda first, last: table()[place[first], place[last]].astype(np.int64)
 
@@ -210,7 +210,7 @@ def linked_table(links: tuple[tuple[str, str], ...], members: tuple[str, ...]) -
 
 
 def numbered_links(links: Sequence[tuple[str, str]], members: Sequence[str]) -> tuple[IntArray, list[str]]:
-    """Return links by numbers of their ends, shape (links, 2), and the names: the members' come first."""
+    """Return links by numbers of their ends, shape (links, 2), and the names: members' first."""
     number = {name: place for place, name in enumerate(members)}
     ends = [number.setdefault(name, len(number)) for pair in links for name in pair]
     return np.array(ends, np.int64).reshape(-1, 2), list(number)

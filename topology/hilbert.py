@@ -35,7 +35,7 @@ def curve_place(points: IntArray, bits: int) -> IntArray:
 
 
 def _transpose(axes: list[IntArray], bits: int) -> None:
-    """Turn coordinates into the place's bits, dealt out to the axes in turn (Skilling's AxestoTranspose)."""
+    """Turn coordinates into place bits, dealt to the axes in turn (Skilling's AxestoTranspose)."""
     for bit in range(bits - 1, 0, -1):
         here, below = 1 << bit, (1 << bit) - 1
         for place, axis in enumerate(axes):
@@ -54,7 +54,7 @@ def _transpose(axes: list[IntArray], bits: int) -> None:
 
 
 def torus_places(shape: tuple[int, ...], points: IntArray) -> tuple[IntArray, int]:
-    """Return places on a curve through a grid that need not be a cube, and the bits that a level takes.
+    """Return places on a curve through a grid, not only a cube, and the bits that a level takes.
 
     The curve is that of the smallest cube of side 2^k around the grid, without the points beside
     it. Of the orders of the axes (up to four dimensions) the one is taken whose curve makes the
@@ -76,7 +76,7 @@ def torus_places(shape: tuple[int, ...], points: IntArray) -> tuple[IntArray, in
 
 
 def torus_hops(shape: tuple[int, ...], first: IntArray, last: IntArray) -> IntArray:
-    """Return the links between points of a torus, elementwise: along each dimension the shorter way round."""
+    """Return links between points of a torus, elementwise: the shorter way in each dimension."""
     apart = np.abs(first - last)
     hops: IntArray = np.minimum(apart, np.array(shape) - apart).sum(axis=-1)
     return hops

@@ -1,4 +1,4 @@
-"""Networks that are no trees, made what an auction reads: an order of their nodes, and groups within groups.
+"""Networks that are no trees as an auction reads them: nodes in an order, and groups within groups.
 
 Groups stand as switches: their levels are L of Soner (6.5), a leaf is the smallest group. A torus'
 order is a Hilbert curve, as Soner (section 9.1) proposes; its groups are the curve's cubes.
@@ -69,7 +69,7 @@ def torus(shape: Sequence[int], members: Sequence[str], *, order: str = "hilbert
 
 
 def dragonfly(groups: int, routers: int, nodes: int, global_links: int, *, members: Sequence[str]) -> Network:
-    """Return a dragonfly of groups of routers, all linked in a group, each with nodes and global links.
+    """Return a dragonfly: groups of routers, all linked in a group, each with nodes, global links.
 
     Raises:
         InputError: a count is below 1, members are another number, or the global links of a group
@@ -290,8 +290,8 @@ def _check_links(ends: IntArray, names: Sequence[str]) -> None:
 def _nested(hops: HopArray) -> list[IntArray] | None:
     """Return each node's group within every distance there is, None where such groups overlap.
 
-    Prim's order of the nodes: each is the nearest to those before it. Distances nest exactly where each is
-    the greatest step between its ends in that order, and groups are cut at the steps beyond a distance.
+    Prim's order of nodes: each is the nearest to those before it. Distances nest exactly where each
+    is the greatest step between its ends in that order; groups are cut at steps beyond a distance.
     """
     order, step = _nearest_first(hops)
     for place, node in enumerate(order[:-1].tolist()):
@@ -342,7 +342,7 @@ def _halved(hops: HopArray) -> IntArray:
 
 
 def _two(hops: HopArray, part: IntArray, before: int) -> tuple[IntArray, IntArray]:
-    """Cut a part between two far nodes; the half that is nearer to the node before it stands first."""
+    """Cut a part between two far nodes; the half nearer to the node before it comes first."""
     one = part[hops[part[0], part].argmax()]
     other = part[hops[one, part].argmax()]
     if hops[before, other] < hops[before, one]:
@@ -357,8 +357,8 @@ def _grouped(names: Sequence[str], levels: Sequence[IntArray], titles: Sequence[
 
     Args:
         names: nodes in their order.
-        levels: each node's group at every level, from the smallest; each a run of the order, inside one of
-            the next level. A level of single nodes, or of the same groups as the one before, says nothing.
+        levels: each node's group at every level, from the smallest; each is a run of the order
+            in one of the next level. A level of single nodes, or like the one before, says nothing.
         titles: what a level's groups are called; the last for all that follow.
     """
     switches: list[Switch] = []

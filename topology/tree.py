@@ -1,6 +1,6 @@
 """A cluster's topology as arrays: the switch of every node at every depth, levels, distances.
 
-Torus, dragonfly and any graph come here as groups of neighbours (``networks``), which stand as switches.
+Torus, dragonfly and any graph come here as groups of neighbours (``networks``), as switches.
 
 Slurm numbers levels from the leaves: a leaf switch has level 0, a switch above others one more than
 the highest of them. The linear topology is one switch above all nodes.
@@ -34,11 +34,11 @@ class Topology:
         depth: steps from the root to each switch, shape (switches,).
         path: switch indices from the root to the leaf of each node, shape (n, D); where a leaf
             stands higher than others its index is repeated.
-        rank: place of each node in depth-first order, shape (n,); nodes of a leaf in snapshot order.
+        rank: place of each node in depth-first order, shape (n,); a leaf's in snapshot order.
         order: node indices in depth-first order, shape (n,).
         low, high: the half-open range of ranks below each switch, shape (switches,).
-        units: which sets of nodes blocks, rings or three-dimensional tori allow; None: there are none.
-        distances: links between nodes of a network whose switches are groups alone; None: the tree's.
+        units: which node sets blocks, rings or three-dimensional tori allow; None: there are none.
+        distances: links between nodes of a network with groups as switches; None: the tree's.
     """
 
     is_linear: bool
@@ -76,7 +76,7 @@ class Topology:
     def common_switch(self, first: IntArray, last: IntArray) -> IntArray:
         """Return the lowest common switch of node pairs, elementwise; shape of ``first``.
 
-        For a set of nodes take those of least and greatest ``rank``: their switch is the whole set's.
+        For a set of nodes take the least and greatest ``rank``: their switch is the set's.
         """
         switch: IntArray = self.path[:, 0][first]
         for above in self.path.T[1:]:
@@ -112,7 +112,7 @@ class Topology:
         return counts
 
     def whole_shares(self, is_empty: BoolArray) -> FloatArray:
-        """Return what each switch counts of all, shape (switches,); 0 unless all nodes below it are empty.
+        """Return each switch's share of all, shape (switches,); 0 unless all nodes below are empty.
 
         A switch counts a quarter of one a level below.
         """
@@ -123,7 +123,7 @@ class Topology:
         return shares
 
     def broken_shares(self, indptr: IntArray, nodes: IntArray, is_empty: BoolArray) -> FloatArray:
-        """Return what share of what is wholly free each of many node sets (sets as above) takes a node of."""
+        """Return the share of wholly free switches from which each node set (as above) takes."""
         share = self.whole_shares(is_empty)
         sets = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
         above = self.path[nodes]
@@ -235,10 +235,10 @@ def tree(switches: Sequence[Switch], nodes: Sequence[str]) -> Topology:
 
 
 def parts_of_nodes(topology: Topology, most: int) -> IntArray:
-    """Return the part of each node, shape (n,), in depth-first order; each part of at most ``most`` nodes.
+    """Return each node's part, shape (n,), in depth-first order; parts have up to ``most`` nodes.
 
-    Switches with too many nodes below are cut between those below them, and neighbours are put together again
-    as far as they fit; nodes of one leaf, or without switches, are cut evenly where they have to be.
+    Switches with too many nodes below are cut between those below them, and neighbours are joined
+    as far as they fit; nodes of one leaf, or without switches, are cut evenly where they must be.
     """
     nodes = len(topology.order)
     cuts = {0, nodes}

@@ -55,7 +55,7 @@ def blocks(sizes: Sequence[int], units: Iterable[Unit], *, outside: Sequence[str
 
 
 def default_sizes(base: int) -> tuple[int, ...]:
-    """Return the block sizes that Slurm takes where none is given, by the nodes of the first block."""
+    """Return the block sizes that Slurm takes if none is given, by the nodes of the first block."""
     return tuple(base << doubling for doubling in range(_GIVEN_DOUBLINGS + 1))
 
 
@@ -126,14 +126,14 @@ def _network(
 
 
 def _switches(units: Sequence[Unit], groups: Sequence[int]) -> tuple[Switch, ...]:
-    """Return units as leaf switches, and a switch above each group of several; one above all blocks.
+    """Return units as leaf switches, a switch above each group of several, and one above all.
 
     Args:
         units: in the order of their file, which counts empty ones too.
         groups: how many of them each group of a level has, from the smallest on.
     """
     made = [Switch(name=unit.name, nodes=unit.nodes) for unit in units if unit.nodes]
-    # By its first unit's place each switch with none above, with the names of its first and last unit.
+    # By its first unit's place, each switch with none above: names of its first and last unit.
     tops = {place: (unit.name,) * 3 for place, unit in enumerate(units) if unit.nodes}
     taken = {unit.name for unit in units}
     for size in (*groups[1:], len(units)):
@@ -313,7 +313,7 @@ def boxes(torus: Unit, count: int) -> Iterator[tuple[int, ...]]:
 
 
 def anchors(dims: Sequence[int], size: PlacementSize) -> list[tuple[int, int, int]]:
-    """Return the first corners of a placement's boxes: from its seed by its spacing, round the ends."""
+    """Return the first corners of a placement's boxes: from seed by spacing, round the ends."""
     along = [
         sorted({(seed + step * spacing) % length for step in range(-(-length // spacing))})
         for seed, spacing, length in zip(size.anchor_seed, size.anchor_spacing, dims, strict=True)
