@@ -1,1 +1,1 @@
-"""Many runs over one input: a grid of options, in parallel, resumable; its results as a table and a plot."""
+"""Many runs over one input: a grid of options, parallel, resumable; results as table and plot."""

@@ -65,7 +65,7 @@ class Axis:
 
 
 def _network(text: str, called: str) -> str:
-    from ..slurm.answers.topology_any import LINEAR, is_sizes  # noqa: PLC0415 - costs more than --help may
+    from ..slurm.answers.topology_any import LINEAR, is_sizes  # noqa: PLC0415 - slow for --help
 
     # A file would be another one on another machine's workers.
     if text != LINEAR and not is_sizes(text):

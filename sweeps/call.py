@@ -51,7 +51,7 @@ class Sweep(Tabular):
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """A row for each run: the columns of the sweep's CSV and Parquet files, None where one is missing."""
+        """A row for each run: columns of the CSV and Parquet files, None where one is missing."""
         return columns_of(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Sweep(Tabular):
         return {"format": FORMAT, "rows": rows_of(self.columns)}
 
     def save(self, path: str | Path) -> None:
-        """Write the table as the command does (``.csv``, ``.parquet``), or as every result is saved."""
+        """Write the table as the command does (``.csv``, ``.parquet``), or as results are saved."""
         if Path(path).suffix.lower() in SUFFIXES:
             write_table(Path(path), self.rows)
         else:
@@ -72,7 +72,7 @@ class Sweep(Tabular):
             path: file to write, ``.png``, ``.pdf`` or ``.svg``; None: none.
 
         Raises:
-            OptionError: matplotlib is missing, the file's name has another end, or too much was swept.
+            OptionError: matplotlib is missing, the file type is unknown, or too much was swept.
         """
         draw = chart(path, "sweeps.results", "draw_sweep")
         check_panels(self.plan)
@@ -100,13 +100,13 @@ def sweep(
     r"""Run every combination of options over a snapshot, a log or a workload of nodes.
 
     Args:
-        source: what ``load_snapshot``, ``load_workload`` or ``load_swf`` returns, or a file of either.
+        source: what ``load_snapshot``, ``load_workload`` or ``load_swf`` returns, or its file.
         repeat: runs at each point, each with a seed of its own where there is one.
         seed: of the first.
-        workers: number of processes; 1: this one. The command takes one a processor. A script with a policy
-            of its own calls sweep with more below ``if __name__ == "__main__"``: each process loads it.
+        workers: number of processes; 1: this one. The command takes one a processor. A script
+            with its own policy needs ``if __name__ == "__main__"`` for more: each process loads it.
         output: table to write (``.csv``, ``.parquet``); the same call resumes it after a stop.
-        progress: called with the number of rows there are.
+        progress: called with the number of rows.
         axes: a value or a list of values by option, with the names of ``aucsched sweep --help`` and
             underscores: ``window=[25, 50]``, ``policy=["easy", MyPolicy]``.
 
@@ -117,8 +117,8 @@ def sweep(
 
     Examples:
         >>> import aucsched
-        >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n2 1 -1 10 2 -1 -1 2 10\n")
-        >>> sweep(log, policy=["fcfs", "easy"]).columns["wait_mean_s"]
+        >>> log = b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n2 1 -1 10 2 -1 -1 2 10\n"
+        >>> sweep(aucsched.parse_swf(log), policy=["fcfs", "easy"]).columns["wait_mean_s"]
         [4.5, 4.5]
     """
     values = {name: _values(name, value) for name, value in axes.items() if value is not None}

@@ -1,4 +1,4 @@
-"""A sweep from its plan to its files: runs in the journal are skipped, the others are run and recorded.
+"""A sweep from its plan to its files: runs in the journal are skipped, others run and recorded.
 
 From its journal a sweep killed at any moment resumes, and a larger one takes it over. One line a
 row (``formats/checked_lines.py``) is on the disk before anybody hears of the row. The first line
@@ -43,11 +43,11 @@ def sweep(
 
     Args:
         plan: the runs.
-        outputs: tables to write; the journal stands beside the first. Without any nothing outlives the call.
+        outputs: tables to write; the journal is next to the first. Without any, no row is kept.
         executor: runs them.
         retry_failed: run those again whose row holds an error.
-        on_start: called once, before the first run: how many rows there are, the versions of the first.
-        progress: called with the number of rows that there are, at the beginning and after each.
+        on_start: called once, before the first run: the number of rows, the versions of the first.
+        progress: called with the number of rows, at the beginning and after each.
 
     Raises:
         InputError: a file cannot be written, is another sweep's, or is in use by one.
@@ -120,7 +120,7 @@ _LARGEST = 2**63
 
 
 class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The first line: which sweep it is, in words of Plan.identity, and what computed its first rows."""
+    """The first line: which sweep it is, by RunPlan.identity, and what computed its first rows."""
 
     format: str
     sweep: dict[str, str]
@@ -206,7 +206,7 @@ class Journal(CheckedLines):
         return grown
 
     def _check_row(self, row: Row, number: int, identity: Mapping[str, str]) -> None:
-        """Refuse a row that is none of this sweep's runs, with that run's options; old ones lack defaults."""
+        """Refuse a row that is no run of this sweep with its options; old ones lack defaults."""
         run = row.get("run")
         if not isinstance(run, int) or not 0 <= run < len(self._runs):
             runs = len(self._runs)
@@ -246,7 +246,7 @@ def _setting(name: str, value: str | None) -> str:
 
 
 def _renumbered(rows: Sequence[Row], runs: Sequence[Row], identity: Mapping[str, str]) -> list[Row]:
-    """Return the rows with the numbers of the runs of the same options; none where one has no such run."""
+    """Return the rows numbered as the runs with equal options; none if one has no such run."""
     numbers: dict[tuple[str, ...], dict[str, int]] = {}
     written = {name for row in rows for name, value in row.items() if value is not None}
     for number, options in enumerate(runs):

@@ -1,7 +1,7 @@
-"""Runs in processes: of their own on this machine, or those of a Dask cluster; one run at a time each.
+"""Runs in processes: own ones on this machine, or a Dask cluster's; one run at a time each.
 
-Processes here are spawned: nothing of the parent's threads or state comes along. A process that dies takes
-only its run with it, which another process tries again. When the parent dies they end at once.
+Processes here are spawned: none of the parent's threads or state comes along. A process that dies
+takes only its run with it, and another tries that again. If the parent dies they end at once.
 """
 
 import os
@@ -39,7 +39,7 @@ def run_here(subject: Subject, runs: Sequence[Run]) -> Generator[Row, None, None
 
 
 def run_locally(subject: Subject, runs: Sequence[Run], workers: int) -> Generator[Row, None, None]:
-    """Yield the rows of runs as they are done, in no order; closing the iterator ends the processes.
+    """Yield rows of runs as they are done, in no order; closing the iterator ends the processes.
 
     Raises:
         AucschedError: processes cannot start.
@@ -59,7 +59,7 @@ def run_locally(subject: Subject, runs: Sequence[Run], workers: int) -> Generato
 def _rows_of_pools(
     subject: Subject, theirs: Connection, pools: list[ProcessPoolExecutor], waiting: deque[Run], size: int
 ) -> Iterator[Row]:
-    """Yield the rows as they are done by at most so many processes, which end when ``theirs`` does."""
+    """Yield rows as they are done by at most so many processes, which end when ``theirs`` does."""
     tries: Counter[int] = Counter()
     failed_starts = 0
     # What each process does; a new one loads the input, which is no run.
@@ -117,7 +117,7 @@ _held: list[Any] = []
 
 
 def _begin(subject: Subject, parent: Connection) -> None:
-    """Load the input in a process that is to run; it ends when the parent closes its end or dies."""
+    """Load the input in a process for runs; it ends when the parent closes its end or dies."""
     ends_with(parent)
     _held[:] = subject.kind, KINDS[subject.kind].load(subject.content)
 
@@ -135,7 +135,7 @@ def processors() -> int:
 def run_on_dask(address: str, subject: Subject, runs: Sequence[Run]) -> Generator[Row, None, None]:
     """Yield the rows of runs as they are done, in no order.
 
-    A run whose worker dies goes to another worker, as often as the scheduler's ``allowed-failures`` says.
+    If its worker dies, another takes a run, as often as the scheduler's ``allowed-failures`` says.
 
     Raises:
         OptionError: no scheduler answers at the address.
@@ -153,7 +153,7 @@ def _rows(client: Any, subject: Subject, runs: Sequence[Run]) -> Generator[Row, 
     with warnings.catch_warnings():
         # A large input is sent once, whatever Dask thinks of its size.
         warnings.filterwarnings("ignore", "Sending large graph")
-        # A task, not scattered data: when the worker that holds it dies, the scheduler makes it again.
+        # A task, not scattered data: if the worker with it dies, the scheduler makes it again.
         held = client.submit(bytes, zlib.compress(subject.content), key=f"aucsched-input-{turn}")
         name = f"aucsched-{turn}"
         source = (subject.kind, subject.digest, held)
@@ -177,5 +177,5 @@ def _row(kind: str, digest: str, packed: bytes, run: Run) -> Row:
 
 
 @lru_cache(maxsize=1)
-def _loaded(kind: str, digest: str, packed: bytes) -> Any:  # noqa: ARG001 - the digest is the cheap part of the key
+def _loaded(kind: str, digest: str, packed: bytes) -> Any:  # noqa: ARG001 - the key's cheap part
     return KINDS[kind].load(zlib.decompress(packed))

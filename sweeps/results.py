@@ -114,7 +114,7 @@ _ACROSS = 4
 _PANEL_IN, _FRAME_IN = 1.5, 0.6
 #: For a screen: there are many panels.
 _DPI = 200
-#: What goes from left to right, and what makes lines, if it was swept: the first of these, then of any axes.
+#: What runs from left to right, and what makes lines: the first swept of these, then any axis.
 _FIRST_ACROSS = ("window", "max_bids", "max_bids_per_job")
 _FIRST_LINES = ("max_bids", "max_bids_per_job")
 _NAMES = {
@@ -167,7 +167,7 @@ _Points = tuple[tuple[str, tuple[Value, ...]], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AxesLayout:
-    """Which axis goes where: from left to right, into lines, and into panels; "" and (None,) for none."""
+    """Which axis runs from left to right, makes lines, makes panels; "" and (None,) for none."""
 
     across: tuple[str, tuple[Value, ...]]
     lines: tuple[str, tuple[Value, ...]]
@@ -252,7 +252,7 @@ def _draw_column(
 
 
 def _is_at(row: Row, name: str, value: Value) -> bool:
-    """Return whether a run is at a value of an axis; one that does not read the option is at each."""
+    """Return whether a run is at an axis's value; one that does not read the option is at each."""
     return row.get(name, value) == value
 
 
@@ -313,8 +313,8 @@ def _mark_values(axes: Axes, values: Sequence[Value]) -> None:
 
 
 def _share_heights(panels: Sequence[Axes]) -> None:
-    """Give the panels of one figure the same vertical axis, logarithmic where values differ by much."""
-    from matplotlib.ticker import FuncFormatter, LogLocator  # noqa: PLC0415 - the extra may be absent
+    """Give the panels of a figure the same vertical axis, logarithmic if values differ by much."""
+    from matplotlib.ticker import FuncFormatter, LogLocator  # noqa: PLC0415 - may be absent
 
     limits = [bound for axes in panels for bound in axes.dataLim.intervaly if abs(bound) < float("inf")]
     if not limits:

@@ -1,4 +1,4 @@
-"""Kinds of input of a sweep: a snapshot (each run is an auction), a log or a workload (a simulation).
+"""A sweep's kinds of input: a snapshot (each run is an auction), a log or workload (a simulation).
 
 The content of the file tells which.
 """
@@ -85,8 +85,8 @@ class RunKind:
         resolve: from one combination of options, its seed among them, to the columns that hold all
             options of the run; raises OptionError where they cannot go together, InputError where
             the input lacks what they need.
-        reads: whether a run with these options reads an axis; where several policies, models or strategies
-            are swept, an axis is for those that do, and the others run once for all its values.
+        reads: whether a run with these options reads an axis; if policies, models or strategies
+            are swept, an axis is for those that read it; others run once for all its values.
         run: one run over the loaded input with resolved options; returns the columns of its result.
         left_out: what of the input no run with one of these options looks at, a text each.
     """
@@ -109,7 +109,7 @@ _OF_STEP = tuple(one.name for one in read_by(SWEEP) if one.name != "seed")
 
 
 def _typed(options: Mapping[str, Value], record: type) -> dict[str, Any]:
-    """Return a record's options as it has them: switches that are on are true, texts are its defaults."""
+    """Return a record's options in its types: a switch "on" is true; texts keep its defaults."""
     known = {name: one for name, one in options_in(record).items() if not one.is_text}
     given = {name: value for name, value in options.items() if name in known and value is not None}
     return given | {name: given[name] == "on" for name in given if known[name].is_switch}
@@ -134,7 +134,7 @@ def _resolve_step(snapshot: Snapshot, options: Mapping[str, Value]) -> Row:
     on_network(snapshot, options)
     resolved = step.resolved()
     chosen = _as_columns({name: resolved[name] for name in _OF_STEP if name in resolved}, StepOptions)
-    # By default a step keeps what the snapshot's jobs were promised, also where its own promise is none.
+    # By default a step keeps what the snapshot's jobs were promised, even if it promises none.
     named = {name: options.get(name) for name in ("preset", "topology")}
     promise = BACKFILL if step.backfills else step.promise
     return {**named, **chosen, "promise": promise, "repeat": options["repeat"], "seed": step.seed}
@@ -245,7 +245,7 @@ def _dropped(log: SwfLog, runs: Sequence[Row]) -> Iterator[str]:
 
 
 def _figures_of(result: Simulation, counted: Row) -> Row:
-    """Return a simulation's figures and what was counted besides; shares by level have a column each."""
+    """Return a simulation's figures and other counts; shares by level have a column each."""
     row: Row = {"status": "done", "jobs": len(result.started), "never_started": len(result.never_started)}
     row |= counted
     for name, value in result.metrics.items():

@@ -1,4 +1,4 @@
-"""The plan of a sweep: an input, a grid of options, the runs in the grid's order, and the row of each run."""
+"""A sweep's plan: an input, a grid of options, the runs in the grid's order, each with its row."""
 
 import hashlib
 import platform
@@ -49,7 +49,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One point of the grid: its place in the order, from 0, and columns with all options of the run."""
+    """A point of the grid: its place in the order, from 0, and columns with all its options."""
 
     number: int
     options: Row
@@ -73,7 +73,7 @@ class RunPlan:
     notes: tuple[str, ...] = ()
 
     def identity(self) -> dict[str, str]:
-        """Return what another sweep must share to go on with this one's results, in words for people."""
+        """Return what another sweep must share to go on from these results, in plain words."""
         return {
             "input": f"{self.subject.kind} {self.subject.digest}",
             **{flag_of(name): ",".join(map(str, values)) for name, values in self.axes},
@@ -132,7 +132,7 @@ _READERS = ("policy", "model", "strategy", "balance")
 
 
 def _points(kind: RunKind, axes: tuple[tuple[str, tuple[Value, ...]], ...]) -> list[dict[str, Value]]:
-    """Return the grid's points; of several policies, models or strategies each runs once for what it reads.
+    """Return the grid's points; each policy, model or strategy runs once for what it reads.
 
     Raises:
         OptionError: none of them reads an axis.
