@@ -60,7 +60,7 @@ def _explains(
 
 @_explains(ExplainKeywords)
 def explain(snapshot: _Source, job: str | int | None = None, **options: Any) -> Explanation | Overview:
-    """Run the auction and explain why a job starts or waits; without a job, return the prices of nodes.
+    """Run the auction and explain why a job starts or waits; without a job, return node prices.
 
     Args:
         snapshot: the cluster and its queue, or a snapshot file.
@@ -69,18 +69,18 @@ def explain(snapshot: _Source, job: str | int | None = None, **options: Any) -> 
             explain instead, or its file.
 
     Returns:
-        The job's bids, what each costs and lacks, who holds that, and the smallest change of its request
-        that would start it; or prices in units of what is maximised. Times in seconds since the epoch.
+        The job's bids, what each costs and lacks, who holds that, the least change of its request
+        that would start it; or prices in units of what is maximised. Times: epoch seconds.
 
     Raises:
         InputError: no pending job has that id, or the award is not for this snapshot.
         OptionError: an option's value cannot be used.
 
     Examples:
-        >>> import aucsched
-        >>> asks = aucsched.Request(cores=8)
-        >>> jobs = [aucsched.Job(id=name, priority=ord("z") - ord(name), request=asks) for name in "ab"]
-        >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)], jobs=jobs)
+        >>> import aucsched as au
+        >>> asks = au.Request(cores=8)
+        >>> jobs = [au.Job(id=name, priority=ord("z") - ord(name), request=asks) for name in "ab"]
+        >>> snapshot = au.Snapshot(nodes=[au.Node(name="n", cores=8)], jobs=jobs)
         >>> explain(snapshot, "b").refusal.reason
         <Reason.OUTBID: 'outbid'>
         >>> explain(snapshot).columns["starts"]
@@ -103,7 +103,7 @@ def explain(snapshot: _Source, job: str | int | None = None, **options: Any) -> 
 def compare(snapshot: _Source, **options: Any) -> Comparison:
     """Compare the auction with first-fit by priority and with Slurm's own plan.
 
-    Both get the same information: with ``reserve`` first-fit, too, keeps nodes for the first blocked jobs.
+    Both know the same: with ``reserve`` first-fit, too, keeps nodes for the first blocked jobs.
 
     Args:
         snapshot: the cluster and its queue, or a snapshot file.
@@ -114,10 +114,10 @@ def compare(snapshot: _Source, **options: Any) -> Comparison:
         OptionError: an option's value cannot be used.
 
     Examples:
-        >>> import aucsched
-        >>> wide = aucsched.Job(id="a", priority=3, request=aucsched.Request(cores=5))
-        >>> others = [aucsched.Job(id=name, priority=2, request=aucsched.Request(cores=4)) for name in "bc"]
-        >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)], jobs=[wide, *others])
+        >>> import aucsched as au
+        >>> wide = au.Job(id="a", priority=3, request=au.Request(cores=5))
+        >>> others = [au.Job(id=name, priority=2, request=au.Request(cores=4)) for name in "bc"]
+        >>> snapshot = au.Snapshot(nodes=[au.Node(name="n", cores=8)], jobs=[wide, *others])
         >>> found = compare(snapshot, reserve=0)
         >>> found.auction.priority, found.first_fit.priority
         (Fraction(4, 1), Fraction(3, 1))

@@ -79,7 +79,7 @@ class Forecasts(Tabular):
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """A row for each job; times in seconds from the snapshot's, None where a job can never start."""
+        """A row for each job; times in seconds from the snapshot's, None if it can never start."""
         return _columns([(one.id, one) for one in self.forecasts], "job", self.by_s)
 
     @property

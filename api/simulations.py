@@ -142,7 +142,7 @@ def _loaded(workload: Source) -> tuple[SwfLog | ClusterWorkload, str | Path]:
 def parsed(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return options of policies over logs and of ``OrderOptions`` as a log's policies have them.
 
-    Texts become values; ``log_begins`` is in those that it shifts, the priorities are in ``flexible``.
+    Texts become values; ``log_begins`` is in those it shifts, priorities are in ``flexible``.
 
     Raises:
         OptionError: a text cannot be read.
@@ -273,7 +273,7 @@ def board(jobs: Workload, own: Sequence[str] = (), *, progress: Progress) -> lis
 
 
 def row_of(policy: str, results: Sequence[Simulation]) -> BoardRow:
-    """Return a policy's figures: means over the results; of one also 95 % intervals over its blocks."""
+    """Return a policy's figures: means over results; of one, also 95 % intervals over blocks."""
     found = [one.metrics for one in results]
     row: BoardRow = {"policy": policy}
     for name in ("bounded_slowdown_mean", "wait_mean_s", "cpu_utilization"):
