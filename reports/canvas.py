@@ -55,7 +55,7 @@ def new_figure(
 
 
 def styled(**more: Any) -> Any:
-    """Return a context in which figures are drawn in the project's style, and ``more`` of matplotlib's."""
+    """Return a context that draws figures in the project's style, with ``more`` of matplotlib's."""
     from matplotlib import rc_context  # noqa: PLC0415 - the extra may be absent
 
     return rc_context(_STYLE | more)
@@ -68,20 +68,20 @@ def write_title(axes: Axes, text: str) -> None:
 
 
 def name_nodes(axes: Axes, names: Sequence[str], cores: Sequence[int], most: int = 22) -> None:
-    """Name nodes on the vertical axis, whose unit is a core: at most ``most`` of them, evenly spaced."""
+    """Name nodes on the vertical axis, in units of cores: at most ``most``, evenly spaced."""
     step = -(-len(names) // most)
     first = [sum(cores[:place]) for place in range(0, len(names), step)]
     axes.set_yticks(first, [names[place] for place in range(0, len(names), step)], fontsize=6)
 
 
 def points_per_unit(axes: Axes) -> tuple[float, float]:
-    """Return how many points a unit of the horizontal and of the vertical axis takes, once laid out."""
+    """Return how many points a unit of the horizontal and the vertical axis takes after layout."""
     (x0, y0), (x1, y1) = axes.transData.transform([(0, 0), (1, 1)]) * (72 / axes.figure.dpi)
     return x1 - x0, y1 - y0
 
 
 def add_boxes(axes: Axes, boxes: NDArray[np.float64], **looks: Any) -> Any:
-    """Draw boxes (left, top, width, height), shape (boxes, 4), as a PolyCollection of matplotlib."""
+    """Draw boxes (left, top, width, height), shape (boxes, 4), as matplotlib's PolyCollection."""
     import numpy as np  # noqa: PLC0415 - costs more than --help may
     from matplotlib.collections import PolyCollection  # noqa: PLC0415 - the extra may be absent
 
@@ -127,7 +127,7 @@ def check_drawing(option: str, path: Path | None) -> None:
 
 
 def literal(text: str) -> str:
-    """Return a name as matplotlib draws it letter for letter: a pair of dollars would be a formula."""
+    """Return a name that matplotlib draws letter for letter: two dollars would be a formula."""
     return escaped(text).replace("$", r"\$")
 
 

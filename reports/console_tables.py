@@ -1,4 +1,4 @@
-"""Text for people: content of files is printed literally; columns leave where the terminal is narrow.
+"""Text for people: content of files is printed literally; a narrow terminal drops columns.
 
 No text breaks within a name.
 """
@@ -23,13 +23,13 @@ PLAIN_WIDTH = 150
 
 
 class LiteralConsole(Console):
-    """A console on which ``[/x]`` and ``:bell:`` are letters and escape sequences are seen, not obeyed."""
+    """A console that prints ``[/x]``, ``:bell:`` and escape sequences as letters, not obeyed."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return a text with its hidden characters as escapes, before anything is made as wide as it."""
+        """Return a text with hidden characters as escapes, before anything takes its width."""
         return super().render_str(escaped(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
@@ -53,7 +53,7 @@ class Wrapped:
         self.text = escaped(text)
 
     def lines(self, width: int) -> list[str]:
-        """Return the text in lines of at most ``width`` characters, or of one piece that is longer."""
+        """Return the text in lines of at most ``width`` characters, or of one longer piece."""
         lines = [""]
         for piece in _PIECE.findall(self.text):
             if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:

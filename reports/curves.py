@@ -40,7 +40,7 @@ _BINS = 350
 
 
 def draw_utilization(result: Simulation, path: Path | None, *, name: str = "") -> Figure:
-    """Draw how much of the machine was used, and how many jobs waited, over time; ``name`` is the log's."""
+    """Draw the use of the machine and the number of waiting jobs over time; ``name``: the log's."""
     with styled():
         figure, (top, bottom) = new_figure(3.6, 2, sharex=True)
         unit, seconds = time_unit(result.makespan)
@@ -63,7 +63,7 @@ def _draw_steps(
     *,
     largest: bool = False,
 ) -> None:
-    """Fill a step function: as it is where its steps can be seen, else means, or what is ``largest``."""
+    """Fill a step function: as it is if its steps can be seen, else means, or the ``largest``."""
     times = result.timeline.times / seconds
     if len(times) <= _BINS:
         axes.fill_between(times, values, step="post", color=color, alpha=0.35, linewidth=0)
@@ -190,7 +190,7 @@ def draw_evolving(runs: Mapping[str, EvolvingRun], path: Path) -> None:
 
 
 def waits_in_order(axes: Axes, runs: Mapping[str, EvolvingRun], kind: str | None = None) -> None:
-    """Draw waits in order of submission (Prabhakaran, figures 8 to 11), of one type's jobs or of all."""
+    """Draw waits by order of submission (Prabhakaran, figures 8 to 11), of a type's jobs or all."""
     for (name, run), colour in zip(runs.items(), _COLOURS, strict=False):
         waits = [
             (run.played[job.id].start_s - job.arrival_s) / _MIN_S
@@ -223,7 +223,7 @@ def draw_board(logs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path | Non
     """Draw mean bounded slowdown against longest wait, a plot for each log, with the edge.
 
     Args:
-        logs: a board's rows by the name of its log. FCFS, which is far from all others, is left out.
+        logs: a board's rows by the name of its log. FCFS, far from all others, is left out.
         path: the file (.png, .pdf, .svg), None for none.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - may be absent

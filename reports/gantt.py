@@ -1,8 +1,8 @@
-"""Gantt charts: jobs as boxes over time and processors; a simulation's, a plan's, a negotiated run's.
+"""Gantt charts: jobs as boxes over time and processors; of simulations, plans, negotiated runs.
 
 The first two are coloured by waiting time, the last by what changed its size.
 
-Nodes on which nothing is planned are left out: on a large machine they would leave no room for the others.
+Nodes without planned jobs are left out: on a large machine the others would have no room.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def draw_jobs(axes: Axes, boxes: GanttBars, wait: NDArray[np.float64], names: Se
 def label_waits(axes: Axes, wait: NDArray[np.float64], label: str) -> None:
     """Put the scale of waiting times beside the axes, where anybody waited."""
     if wait.any():
-        from matplotlib.ticker import FixedLocator, NullLocator  # noqa: PLC0415 - the extra may be absent
+        from matplotlib.ticker import FixedLocator, NullLocator  # noqa: PLC0415 - may be absent
 
         colors = _colors(wait)
         bar = axes.figure.colorbar(colors, ax=axes, label=label, pad=0.01, aspect=30)
@@ -101,7 +101,7 @@ def label_waits(axes: Axes, wait: NDArray[np.float64], label: str) -> None:
 
 
 def _ticks(colors: ScalarMappable, largest: float) -> list[float]:
-    """Return 0 and round numbers (1, 2, 5, tenfold) along the scale, so far apart that each can be read."""
+    """Return 0 and round numbers (1, 2, 5, tenfold) along the scale, far enough apart to read."""
     decades = range(-9, int(np.floor(np.log10(largest))) + 1)
     values = np.array([0.0, *(step * 10.0**decade for decade in decades for step in (1, 2, 5))])
     values = values[values <= largest]
@@ -114,7 +114,7 @@ def _ticks(colors: ScalarMappable, largest: float) -> list[float]:
 
 
 def _colors(wait: NDArray[np.float64]) -> ScalarMappable:
-    """Return the scale of waiting times: linear up to the median of those who waited, then logarithmic."""
+    """Return the scale of waits: linear up to the median of jobs that waited, then logarithmic."""
     from matplotlib.cm import ScalarMappable  # noqa: PLC0415 - the extra may be absent
     from matplotlib.colors import LinearSegmentedColormap, SymLogNorm  # noqa: PLC0415
 
@@ -222,7 +222,7 @@ _LEAST_S = 60.0
 
 
 def draw_plan(snapshot: Snapshot, plan: Plan, path: Path | None) -> Figure:
-    """Draw the chart; on each node jobs get the lowest cores that are free, nodes stand in their order."""
+    """Draw the chart; on each node jobs get the lowest free cores; nodes are in their order."""
     used = {name for one in plan.planned for name in one.nodes}
     nodes = tuple(node for node in snapshot.nodes if node.name in used or not used)
     stays = list(_stays(snapshot, plan, {node.name: place for place, node in enumerate(nodes)}))
@@ -251,7 +251,7 @@ def draw_plan(snapshot: Snapshot, plan: Plan, path: Path | None) -> Figure:
 
 
 def _stays(snapshot: Snapshot, plan: Plan, number: Mapping[str, int]) -> Iterator[tuple[int, Stay]]:
-    """Yield each job on the nodes that have a number, with its place among the planned; −1: it runs."""
+    """Yield each job on nodes with a number, with its place among the planned; −1: it runs."""
 
     def cores(nodes: Mapping[str, Resources]) -> list[tuple[int, int]]:
         return [(number[name], use.cores) for name, use in nodes.items() if name in number]
@@ -304,12 +304,12 @@ def _draw_reservations(
 
 #: Jobs that never change their size, and those that may but kept it; urgent ones.
 _LOOKS = {"rigid": "#dcdfe4", "moldable": "#b9c9da", "malleable, kept its size": "#b9c9da", "urgent": ORANGE}
-#: Jobs that grew or shrank: neighbours in time get different ones, so that each is seen as one shape.
+#: Jobs that grew or shrank: neighbours in time get different ones, so each is seen as a shape.
 _CHANGED = ("#1f5a94", "#2a8c82", "#7a4b9a", "#b0532a", "#4f7f2e", "#a83c62", "#3f6fc0", "#8a6d1f")
 
 
 def draw_malleable(result: Negotiated, path: Path) -> None:
-    """Draw a negotiated run: a job that changed its size has a colour of its own, which shows its steps."""
+    """Draw a negotiated run: a job that changed its size has its own colour, to show its steps."""
     from matplotlib.colors import to_rgba_array  # noqa: PLC0415 - the extra may be absent
     from matplotlib.patches import Patch  # noqa: PLC0415
 
@@ -334,7 +334,7 @@ def draw_malleable(result: Negotiated, path: Path) -> None:
 
 
 def _held_boxes(result: Negotiated, seconds: float) -> tuple[list[str], GanttBars]:
-    """Return the jobs by their starts, and their boxes: equal stretches of neighbouring nodes are one."""
+    """Return the jobs by start, and their boxes: equal stretches of neighbouring nodes are one."""
     stretches: dict[tuple[str, int], list[tuple[float, float]]] = {}
     in_order = sorted(result.held, key=lambda held: (held.start_s, held.job))
     for held in in_order:

@@ -1,4 +1,4 @@
-"""Where everything is on the picture of a machine: the part that is drawn, its nodes, and their boxes.
+"""Where everything is on a machine's picture: the part that is drawn, its nodes, their boxes.
 
 Leaf switches are rows, folded into columns of rows. A node's boxes are its busy, newly awarded and
 free parts. Pure geometry in units of a cell, one node each; a box is its left, top, width and
@@ -69,7 +69,7 @@ _POINTS = 72
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeafRow:
-    """A leaf switch, or a part of one: its label, the switch above it, its nodes' places in the snapshot."""
+    """A leaf switch or a part of one: label, switch above it, its nodes' places in the snapshot."""
 
     label: str
     group: int
@@ -101,7 +101,7 @@ class Layout:
 
 
 def layout_of(snapshot: Snapshot, width_in: float, height_in: float) -> Layout:
-    """Return the layout with the largest cells that fits a page; a huge machine may exceed its height."""
+    """Return the layout with the largest cells that fit a page; huge machines may exceed it."""
     rows = _rows(snapshot, topology_of(snapshot))
     layouts = [_folded(rows, count, width_in) for count in range(1, min(_COLUMNS, len(rows)) + 1)]
     fitting = [one for one in layouts if one.height * one.cell_in <= height_in]
@@ -155,7 +155,7 @@ def _folded(rows: list[LeafRow], count: int, width_in: float) -> Layout:
 
 
 def _margin_and_cell(characters: int, longest: int, count: int, width_in: float) -> tuple[float, float]:
-    """Return the room for labels (cells) and a cell's side (inches); labels stop growing with the cells."""
+    """Return the room for labels (cells) and a cell's side (inches); labels have a largest size."""
     across = count * (longest + _BETWEEN_COLUMNS) - _BETWEEN_COLUMNS
     growing = characters * LETTER * LABEL_SIZE + 0.4
     fixed_in = characters * LETTER * LARGEST_LABEL_PT / _POINTS
@@ -165,7 +165,7 @@ def _margin_and_cell(characters: int, longest: int, count: int, width_in: float)
 
 
 def _columns(rows: list[LeafRow], count: int) -> Iterable[list[int]]:
-    """Return the rows of each column, the first ones full: groups stay together where there are enough."""
+    """Return each column's rows, the first ones full: groups stay together if there are enough."""
     groups = [list(members) for _, members in groupby(range(len(rows)), key=lambda place: rows[place].group)]
     if len(groups) < 2 * count and count > 1:
         groups = [[place] for place in range(len(rows))]
@@ -230,7 +230,7 @@ def boxes_of(snapshot: Snapshot, awards: Iterable[Award], layout: Layout) -> Box
 def _of_node(
     node: Node, taken: Sequence[tuple[str, Resources]], corner: tuple[float, float], down: float
 ) -> Iterator[tuple[str, str, Box]]:
-    """Yield a node's boxes, of which kind and of which job; its cell is ``down`` high below the corner."""
+    """Yield a node's boxes, each with kind and job; its cell is ``down`` high below the corner."""
     (left, top), total = corner, of_gres("gpu", node.total.gres)
     height = down * (_ABOVE_GPUS if total else 1)
     yield "frames", "", (left, top, _SIDE, height)
@@ -263,7 +263,7 @@ def _width(run: list[Box]) -> float:
 
 
 def place_of_number(boxes: FloatArray, letters: float) -> Box:
-    """Return where a job's number stands best: a box that holds it, else the whole of the widest run.
+    """Return where a job's number fits best: a box that holds it, else the whole of the widest run.
 
     Args:
         boxes: the job's.

@@ -1,8 +1,8 @@
 """Pictures of a machine: which jobs start where, what is busy, what stays free; its network.
 
-A node is a cell, filled from the left by its cores: busy ones grey, then those of each job that starts
-there in the job's colour; what stays free is white, or hatched where the node takes no jobs. A GPU is a
-small mark below: filled grey when used, in the job's colour when it is taken now, hollow when free.
+A node is a cell, filled from the left by its cores: busy ones grey, then those of each job that
+starts there in the job's colour; free ones are white, or hatched where the node takes no jobs. A
+GPU is a small mark below: grey when used, in the job's colour when taken now, hollow when free.
 
 A network is its links, its nodes in the colour of their leaf group, and the way of their order.
 """
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _HATCHES = {"hatch.linewidth": 0.35, "hatch.color": "#8a8f98"}
 _DPI, _POINTS = 300, 72
-#: Page: as wide as a text's column, or a landscape page for a machine of more nodes than that (inches).
+#: Page (inches): as wide as a column of text; landscape for a machine of more nodes than that.
 _PAGE_IN, _WIDE_PAGE_IN, _WIDE_FROM = (7.0, 6.0), (11.0, 6.6), 3000
 _MARGIN_IN, _TITLE_IN, _LEGEND_ROW_IN = 0.12, 0.36, 0.17
 
@@ -124,7 +124,7 @@ def _cell_pt(layout: Layout) -> float:
 
 
 def _write_labels(axes: Axes, layout: Layout, snapshot: Snapshot) -> None:
-    """Write each row's leaf switch, or its first node in the linear topology, where it can be read."""
+    """Write each row's leaf switch, or its first node in the linear topology, if it can be read."""
     size = min(LARGEST_LABEL_PT, LABEL_SIZE * _cell_pt(layout))
     if layout.named:
         # Each node's name above it.
@@ -203,7 +203,7 @@ def _write_title(figure: Figure, snapshot: Snapshot, schedule: Schedule, left_ou
 
 
 def _legend(boxes: Boxes, awards: Sequence[Award], colors: Mapping[str, str]) -> Iterator[Any]:
-    """Yield a handle for each thing on the picture: the widest jobs, the others, what is busy and free."""
+    """Yield a handle for each thing on the picture: widest jobs, others, busy and free cores."""
     from matplotlib.lines import Line2D  # noqa: PLC0415 - the extra may be absent
     from matplotlib.patches import Patch  # noqa: PLC0415
 

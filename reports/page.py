@@ -33,7 +33,7 @@ def facts(title: str, items: Sequence[tuple[str, Any]]) -> Section:
 def table(
     title: str, columns: Mapping[str, Sequence[Any]], note: str = "", times: Sequence[str] = ()
 ) -> Section:
-    """Return a section with a table that sorts and filters; ``times``: columns of seconds named otherwise."""
+    """Return a section with a table that sorts and filters; ``times``: other columns of seconds."""
     shown = {name: list(one) for name, one in columns.items()}
     return {"kind": "table", "title": title, "columns": shown, "note": note, "times": times}
 

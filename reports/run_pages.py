@@ -21,7 +21,7 @@ _SPREAD = ("mean", *(f"p{share}" for share in _PERCENTILES), "max")
 
 
 def simulation_page(runs: Sequence[Simulation], name: str) -> str:
-    """Return the page of one run, or of several over one input: what all have in one chart, then each."""
+    """Return the page of runs over one input: what several share in one chart, then each."""
     jobs = plural(len(runs[0].starts), "job")
     sections: list[Section] = [table("Figures", _figures(runs))]
     waits = [(run.policy, wait) for run in runs for wait in run.columns["wait_s"] if wait is not None]
@@ -101,7 +101,7 @@ def _simulated_use(runs: Sequence[Simulation]) -> Section:
 
 
 def _in_nodes(result: NodeSimulation) -> dict[int, list[tuple[float, float]]]:
-    """Return where each job stands in rows of nodes: a core of a node of eight is an eighth of its row."""
+    """Return each job's place in rows of nodes: a core of a node of eight is 1/8 of its row."""
     total = result.empty.total.cores
     first = np.concatenate([[0], np.cumsum(total)])
 
