@@ -63,7 +63,7 @@ COMMANDS = {
 )
 @click.pass_context
 def cli(context: click.Context, config: str | None) -> None:
-    """Schedule an HPC cluster's queue by auction: jobs bid on nodes, an integer program picks the winners."""
+    """Schedule an HPC queue by auction: jobs bid on nodes, an integer program picks the winners."""
     if config is not None:
         context.default_map = read_config(cli, context, config)
 
@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
         if str(error):
             say(f"aucsched: standard output: {error}")
         code = 1
-    # Looking for cycles among all that was read once more takes a fifth of a second on a large cluster.
+    # A last search for cycles in all that was read takes 0.2 s on a large cluster.
     gc.freeze()
     sys.exit(code)
 
@@ -92,7 +92,7 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None, began: float | None = None) -> int:
     """Run the command line and return its exit code; errors become one line on stderr.
 
-    ``began``: since when time limits count, by ``perf_counter`` (seconds); None: since the command begins.
+    ``began``: since when time limits count, by ``perf_counter`` (seconds); None: from now on.
     """
     # What Python code is warned of is one line here.
     setattr(warnings, "showwarning", _say_warning)  # noqa: B010 - its parameters do not matter here
