@@ -4,13 +4,13 @@ Published with the paper on fragmentation gradient descent (FGD): a node list (`
 memory_mib, gpu, model``) and pod lists (``name, cpu_milli, memory_mib, num_gpu, gpu_milli,
 gpu_spec, qos, pod_phase, creation_time, deletion_time, scheduled_time``), times in seconds.
 
-Cores count in 1/1000, GPUs as the gres ``gpu_milli``, 1000 a GPU. A pod is one job on one node. A share of a
-GPU is of one GPU, which a count for the whole node cannot say. So there are two ways to count:
+Cores count in 1/1000, GPUs as the gres ``gpu_milli``, 1000 a GPU. A pod is one job on one node. A
+GPU share is of one GPU, which a node's total cannot say. So there are two ways to count:
 
 - ``shares``: ``gpu_milli`` of a node is that of all its GPUs. A node with 500 free on each of two
   GPUs takes a pod of 600, which a real one could not.
-- ``separate``: each GPU is a type of its own, ``gpu_milli:0`` and so on. A request for ``gpu_milli`` takes
-  one type, so no share is ever split. A pod of several GPUs has to name them: it takes the first ones.
+- ``separate``: each GPU is its own type, ``gpu_milli:0`` and so on. A ``gpu_milli`` request takes
+  one type, so no share is split. A pod of several GPUs has to name them: it takes the first.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Files of bids: read, CATS's text or JSON (``aucsched-auction/1``), plain or gzip, and answers written.
+"""Files of bids, CATS's text or JSON (``aucsched-auction/1``), plain or gzip; answers written.
 
 CATS's files (Leyton-Brown, Pearson, Shoham 2000) are read as its generator writes them. After
 comments (%) come ``goods``, ``bids`` and ``dummy`` with their counts, then one line for each bid:
@@ -66,7 +66,7 @@ class AuctionBidWire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=T
 class AuctionWire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """Bids, and how much there is of each item.
 
-    ``groups``: ``xor``, at most one bid of a bidder wins; ``or``, any; a bid's ``group`` goes before both.
+    ``groups``: ``xor``: at most one bid of a bidder wins; ``or``: any; a bid's ``group`` overrides.
     """
 
     format: str
@@ -223,7 +223,7 @@ def parse_cats(content: bytes) -> AuctionFile:
 
 
 def _names(counts: dict[str, int], path: str) -> dict[str, str]:
-    """Return the names of all goods and dummies; each text is kept once, however many bids hold it."""
+    """Return the names of all goods and dummies; each text is kept once for all bids."""
     goods = counts.get("goods", 0) + counts.get("dummy", 0)
     if goods > _MOST_GOODS:
         raise InputError(f"{goods} goods are more than {_MOST_GOODS}", path=path)

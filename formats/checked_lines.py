@@ -1,8 +1,8 @@
 """Journals: files of checksummed lines that are appended to, and outlive a kill at any moment.
 
-A line is the CRC-32 of its text in hexadecimal, a blank, the text. A line that a kill cut short can only be
-the last; it is dropped. The file is locked while it is open, and the lock dies with its process. A file that
-is begun again is another one, put in the place of the first by a rename: a kill leaves the one or the other.
+A line is the CRC-32 of its text in hexadecimal, a blank, the text. Only the last line can be cut
+short by a kill; it is dropped. The file is locked while open, and the lock dies with its process. A
+file that is begun again replaces the first by a rename: a kill leaves one or the other.
 """
 
 import fcntl
@@ -119,7 +119,7 @@ class CheckedLines:
         """Open the file; a device or a FIFO is refused before opening it does anything to it."""
         with system_errors(self.path):
             with suppress(FileNotFoundError):
-                self._check_regular(os.stat(self.path).st_mode)  # noqa: PTH116 - beside the other calls of os
+                self._check_regular(os.stat(self.path).st_mode)  # noqa: PTH116 - like os.open
             return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
 
     def _check_regular(self, mode: int) -> None:

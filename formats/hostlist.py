@@ -1,4 +1,4 @@
-"""Hostlists as Slurm writes them: ``n[01-16,20],gpu-3``; checked and counted before they are expanded."""
+"""Hostlists as Slurm writes them: ``n[01-16,20],gpu-3``; checked and counted before expansion."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +56,7 @@ def expand(text: str, path: str = "") -> tuple[str, ...]:
     charge(count, path)
     try:
         names = tuple(name for item in items for name in _expand_item(item))
-    except (NodeSetParseError, AssertionError) as error:  # it asserts that numbers span less than 10⁹
+    except (NodeSetParseError, AssertionError) as error:  # it asserts numbers span less than 10⁹
         raise InputError(f"{shown(text)} is not a hostlist: {error}", path=path) from error
     # Within an item ClusterShell drops what ranges repeat, so the count tells.
     if len(set(names)) < count:
@@ -71,7 +71,7 @@ def names_in(text: str, path: str = "") -> tuple[str, ...]:
 
 @contextmanager
 def one_file() -> Iterator[None]:
-    """Let the hostlists that are expanded inside hold MOST_NAMES names together, as those of one file."""
+    """Let the hostlists expanded inside hold MOST_NAMES names together, as those of one file."""
     token = _left.set([MOST_NAMES])
     try:
         yield
@@ -126,18 +126,18 @@ def _length(part: str, item: str, path: str) -> int:
 
 
 def fold(names: Sequence[str]) -> list[str]:
-    """Return hostlists that expand to ``names`` in the same order, as few as runs of numbers allow."""
+    """Return hostlists that expand to ``names`` in the same order, as few as number runs allow."""
     groups = (tuple(group) for _, group in groupby(names, key=lambda name: _DIGITS.sub("#", name)))
     return [item for group in groups for item in _fold_alike(group)]
 
 
 @lru_cache(maxsize=256)
 def _fold_alike(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Fold names that differ in numbers only; they stay as they are where that would change their order.
+    """Fold names that differ in numbers only; unchanged where that would change their order.
 
     Remembered: many partitions hold the same nodes.
     """
-    # Of names that no hostlist can hold (the Python API's), none is folded; a pair is the least that folds.
+    # Names are not folded if no hostlist can hold one (Python API); a pair is the least that folds.
     if len(names) < 2 or not all(map(HOST_NAME.fullmatch, names)):  # noqa: PLR2004
         return names
     # Nor any with more digits than Python reads as a number.

@@ -63,7 +63,7 @@ def _decoded(text: bytes, as_type: type[T], file_format: str) -> T:
 
 
 def _decimal(text: str) -> Decimal:
-    """Return a fraction exactly as written; of one that no Decimal holds, one that nobody takes either."""
+    """Return a fraction exactly as written; if no Decimal holds it, one that no member accepts."""
     try:
         return Decimal(text)
     except InvalidOperation:
@@ -98,7 +98,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _malformed(text: bytes, error: Exception) -> InputError:
-    """Explain text that is no JSON; NaN and infinities, which many writers emit, are named in place."""
+    """Explain text that is no JSON; NaN and infinities, which many emit, are named in place."""
     try:
         # These alone become floats.
         loose = json.loads(text, parse_int=len, parse_float=len)
@@ -150,7 +150,7 @@ def _explained(message: str, text: bytes, read: Callable[[str], object]) -> Inpu
         if _AT + _KEY in message:
             value = next(name for name in value if not name.isdecimal())
     except (LookupError, TypeError, AttributeError, StopIteration):
-        # The document is refused otherwise once it is written anew: its numbers have too many digits.
+        # Written again, the document is refused otherwise: its numbers have too many digits.
         return InputError(problem, path=path.lstrip("."))
     if unknown := re.match(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
         return InputError(f"unknown member {unknown[1]!r}", path=place)
@@ -171,14 +171,14 @@ def _taken_apart(message: str) -> tuple[str, str]:
     """Return what msgspec says is wrong, and where."""
     problem, at, rest = message.rpartition(_AT)
     path = _PATH.fullmatch(rest)
-    # An unknown member's name may hold anything, this mark too: then its closing mark is not before this one.
+    # An unknown member's name may hold this mark too: then its closing mark is not before this one.
     apart = at and path and rest.endswith("`") and not (problem.startswith(_UNKNOWN) and problem[-1:] != "`")
     return (problem, path["path"]) if apart and path else (message, "")
 
 
 def _whole(digits: str) -> int | str:
     """Return an integer, or its digits where there are more than Python converts."""
-    return int(digits) if len(digits) < 4000 else digits  # noqa: PLR2004 - the interpreter's limit is 4300
+    return int(digits) if len(digits) < 4000 else digits  # noqa: PLR2004 - Python's limit is 4300
 
 
 def _fraction(text: str) -> float | str:
@@ -194,7 +194,7 @@ def _value_at(value: Any, path: str, fails: Callable[[], bool]) -> tuple[Any, st
         if index.isdecimal():
             value, place = value[int(index)], f"{place}[{index}]"
             continue
-        name = name or _first_wrong(value, fails)  # noqa: PLW2901 - the member that [...] stands for
+        name = name or _first_wrong(value, fails)  # noqa: PLW2901 - the member that [...] means
         value, place = value[name], f"{place}.{name}" if place else name
     return value, place
 

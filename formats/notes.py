@@ -1,4 +1,4 @@
-"""Notes on what an import could not represent: all of them for the file, a summary for the terminal."""
+"""Notes on what an import could not represent: all for the file, a summary for the terminal."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -26,10 +26,10 @@ _Binary = BinaryIO | io.BufferedIOBase
 
 #: How a gzip file begins.
 GZIP = b"\x1f\x8b"
-#: The most bytes that a file may hold, unpacked; the variable LIMIT_VARIABLE sets another limit, in MiB.
+#: The most bytes that a file may hold, unpacked; LIMIT_VARIABLE sets another limit, in MiB.
 MOST_BYTES = 2**30
 LIMIT_VARIABLE = "AUCSCHED_INPUT_LIMIT_MIB"
-#: Logs and workloads shrink to a tenth, Slurm's JSON to a fiftieth: what shrank more is no such file.
+#: Logs and workloads shrink to 1/10, Slurm's JSON to 1/50: what shrank more is no such file.
 _MOST_RATIO = 100
 #: Up to this many bytes are unpacked of any file, whatever its ratio.
 _ALWAYS_UNPACKED = 2**26
@@ -41,17 +41,17 @@ _ENDS: Mapping[type, Any] = {
     bytes: (b"\r\n", b"\r", b"\n", re.compile(rb"\S[^\n]*+")),
 }
 
-#: SHA-256 of each file that this process has read, by the name that messages call it: reports state it.
+#: SHA-256 of each file that this process has read, by its name in messages, for reports.
 READ: dict[str, str] = {}
 
 
 def read_document(path: str | Path, parse: Callable[[bytes], T]) -> T:
-    """Read a file, plain or gzip, and return what ``parse`` makes of it; ``-`` reads standard input.
+    """Read a file, plain or gzip, and return what ``parse`` makes of it; ``-``: standard input.
 
     Its hostlists hold so many names together (``hostlist.one_file``), in whatever format.
 
     Raises:
-        InputError: the file cannot be read or is too large, or ``parse`` refuses it; names the file.
+        InputError: the file cannot be read, is too large, or ``parse`` refuses it; names the file.
     """
     path_of(path)
     with errors_in(path), one_file():
@@ -62,7 +62,7 @@ def read_bytes(path: str | Path) -> bytes:
     """Return a file's content as it is; ``-`` reads standard input.
 
     Raises:
-        InputError: the file cannot be read or holds more than the limit of all inputs; names the file.
+        InputError: the file cannot be read or is above the limit of all inputs; names the file.
     """
     with errors_in(path), system_errors(path):
         if str(path) == "-":
@@ -78,7 +78,7 @@ def bounded(file: _Binary, most: int | None = None) -> bytes:
     """Return what an open file holds from here on.
 
     Raises:
-        InputError: it holds more than ``most`` bytes (by default the limit), or a device never ends.
+        InputError: it holds more than ``most`` bytes (default: the limit), or a device never ends.
     """
     most = _limit() if most is None else most
     chunks: list[bytes] = []
@@ -179,9 +179,9 @@ def text_of(content: bytes) -> str:
 
 
 def numbered_lines(text: AnyStr) -> Iterator[tuple[int, AnyStr]]:
-    """Yield the lines of a text or of bytes that are not blank, without blanks before them, numbered from 1.
+    """Yield lines of text or bytes, numbered from 1, without blank ones and without leading blanks.
 
-    Lines end as the format's own tools have them end: LF, CRLF or CR. Blank ones cost next to nothing.
+    Lines end as in the format's own tools: LF, CRLF or CR. Blank ones cost next to nothing.
     """
     crlf, cr, lf, line = _ENDS[type(text)]
     plain = text.replace(crlf, lf).replace(cr, lf) if cr in text else text

@@ -86,7 +86,7 @@ def yaml_value(text: str) -> Any:
     """Return the document in a text: lists, dicts, texts, true, false, None; numbers stay texts.
 
     Raises:
-        InputError: no YAML, too long, too deep, an alias, or a key that is no text or is listed twice.
+        InputError: no YAML, too long, too deep, an alias, a key that is no text or is listed twice.
     """
     if len(text) > _LONGEST:
         raise InputError(f"{len(text)} characters are above the limit of {_LONGEST}")

@@ -1,4 +1,4 @@
-"""SQLite files that may come from anybody: read only where their schema is the one expected, to the letter.
+"""SQLite files from any source: read only if their schema is the expected one, to the letter.
 
 So no view, trigger or generated column computes anything, and queries take as many steps as the
 file's size allows.
@@ -19,7 +19,7 @@ from .reading import check_size
 _APPLICATION_ID = 0x41554353
 #: Bytes of a row, a name or a statement at most.
 _LONGEST = 100_000
-#: Steps of SQLite's machine: for any file, and for each of its bytes; a row of 20 bytes takes some 50.
+#: Steps of SQLite's machine: for any file, and for each byte; a row of 20 bytes takes some 50.
 _STEPS, _STEPS_A_BYTE, _REPORT_EVERY = 1_000_000, 20, 10_000
 
 

@@ -1,8 +1,8 @@
 """The Standard Workload Format: logs of real machines, read and written.
 
-A log is text: comment lines begin with ``;`` and may hold ``Label: value`` headers, every other line is
-one job of 18 numbers, −1 where a number is not known. Source: Feitelson's Parallel Workloads Archive,
-version 2.2 of the format. What a simulation makes of a row is simulation/log_columns.py's business.
+A log is text: comment lines begin with ``;`` and may hold ``Label: value`` headers; every other
+line is a job of 18 numbers, −1 for an unknown one. Source: Feitelson's Parallel Workloads Archive,
+format version 2.2. simulation/log_columns.py says what a simulation makes of a row.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _table(values: array[float], width: int, content: bytes) -> NDArray[np.float
 
 
 def write_swf(path: str | Path, log: SwfLog) -> None:
-    """Write a log whole or not at all, as gzip where the name ends in ``.gz``; ``-`` is standard output.
+    """Write a log whole or not at all, as gzip if the name ends in ``.gz``; ``-``: standard output.
 
     Raises:
         InputError: the file cannot be written.

@@ -17,7 +17,7 @@ from ..cluster.text import escaped
 
 #: Where the kernel keeps a process's open files: what a shell's ``>(…)`` and /dev/stdout lead to.
 _DESCRIPTORS = re.compile(r"/proc/(?:\d+|self|thread-self)(?:/task/\d+)?/fd", re.ASCII)
-#: Random letters of a temporary file's name, and the most bytes of its target's name that stand in it.
+#: Random letters of a temporary file's name, and the most bytes of its target's name in it.
 _LETTERS, _NAME_BYTES = 8, 200
 
 
@@ -45,12 +45,12 @@ def csv_field(text: str) -> str:
 def write_bytes(path: str | Path, content: bytes) -> None:
     """Write a file; ``-`` is standard output.
 
-    A regular file is written whole: to a temporary file beside it, then renamed. A new one has the mode that
-    the umask leaves, an existing one keeps its mode and owner. A link's target is written and the link stays.
-    What is no regular file (a device, a pipe, a descriptor of this process) is written to.
+    A regular file is written whole: to a temporary file next to it, then renamed. A new one has the
+    umask's mode, an existing one keeps its mode and owner. A link's target is written, the link
+    stays. What is no regular file (a device, a pipe, a descriptor of this process) is written to.
 
     Raises:
-        InputError: it cannot be written, or would change its owner; no part of a regular file is left behind.
+        InputError: it cannot be written, or its owner would change; no regular file is cut short.
         BrokenPipeError: the reader of a pipe has gone.
     """
     if str(path) == "-":
@@ -76,13 +76,13 @@ def check_target(path: str | Path) -> None:
         target = Path(os.path.realpath(path))
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        os.stat(f"{target.parent}/.")  # noqa: PTH116 - Path would drop the dot, which asks for a folder
+        os.stat(f"{target.parent}/.")  # noqa: PTH116 - Path drops the dot, which asks for a folder
         if not os.access(target.parent, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def is_stream(path: str | Path) -> bool:
-    """Whether a path names what is written to as it stands: no regular file, or one that is open already."""
+    """Whether a path names what is written to in place: no regular file, or one already open."""
     try:
         mode = Path(path).stat().st_mode
     except OSError:
@@ -91,11 +91,11 @@ def is_stream(path: str | Path) -> bool:
 
 
 def _is_descriptor(path: str | Path) -> bool:
-    """Whether a path that exists leads through its links to an open descriptor (/dev/fd/63, /dev/stdout)."""
+    """Whether an existing path leads by links to an open descriptor (/dev/fd/63, /dev/stdout)."""
     place = os.fspath(path)
     while True:
         folder, name = os.path.split(place)
-        place = os.path.join(os.path.realpath(folder), name)  # noqa: PTH118 - Path would follow the last link
+        place = os.path.join(os.path.realpath(folder), name)  # noqa: PTH118 - Path would follow it
         if _DESCRIPTORS.fullmatch(os.path.dirname(place)):  # noqa: PTH120
             return True
         if not os.path.islink(place):  # noqa: PTH114

@@ -1,4 +1,4 @@
-"""Native snapshots and workloads (``aucsched-snapshot/1``, ``aucsched-workload/1``): read, checked, written.
+"""Native snapshots, workloads (``aucsched-snapshot/1``, ``-workload/1``): read, checked, written.
 
 Nodes that are alike stand as one entry with a hostlist, free as running jobs leave them. A file of
 failures of a workload's nodes is read here, too.
@@ -98,7 +98,7 @@ def _free(entry: NodeWire, left: Resources) -> Resources:
 
 
 def written_nodes(nodes: Iterable[Node], held: Mapping[str, Resources]) -> list[NodeWire]:
-    """Return the nodes' entries, neighbours alike as one hostlist; ``held`` is what runs, by node name."""
+    """Return the nodes' entries, neighbours alike as one hostlist; ``held``: what runs, by node."""
     entries: list[NodeWire] = []
     written = ((_entry(node, free_resources(node.total, held.get(node.name))), node.name) for node in nodes)
     for encoded, group in groupby(written, key=lambda pair: msgspec.json.encode(pair[0])):
@@ -180,8 +180,8 @@ def load_snapshot(path: str | Path) -> Snapshot:
         InputError: the file cannot be read or is not a valid snapshot; names file, path and value.
 
     Examples:
-        >>> import aucsched
-        >>> aucsched.save_snapshot(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)]), "now.json")
+        >>> import aucsched as au
+        >>> au.save_snapshot(au.Snapshot(nodes=[au.Node(name="n", cores=8)]), "now.json")
         >>> load_snapshot("now.json").nodes[0].total.cores
         8
     """
@@ -213,7 +213,7 @@ def parse_snapshot(text: bytes | str) -> Snapshot:
         InputError: it is no valid snapshot.
 
     Examples:
-        >>> text = b'{"format": "aucsched-snapshot/1", "nodes": [{"name": "n[1-2]", "cores": 8}], "jobs": []}'
+        >>> text = b'{"format": "aucsched-snapshot/1", "nodes": [{"name": "n[1-2]", "cores": 8}]}'
         >>> [node.name for node in parse_snapshot(text).nodes]
         ['n1', 'n2']
     """
@@ -324,7 +324,7 @@ def load_failures(path: str | Path) -> tuple[Outage, ...]:
     """Read and check a file of failures, plain or gzip; ``-`` reads standard input.
 
     Raises:
-        InputError: the file cannot be read or is no valid file of failures; names file, path and value.
+        InputError: the file cannot be read or is no valid failures file; names file, path, value.
     """
 
     def parse(text: bytes) -> tuple[Outage, ...]:

@@ -1,4 +1,4 @@
-"""How files hold each value type and each class of ``cluster``: JSON type, schema, reading and writing.
+"""How files hold each value type and class of ``cluster``: JSON type, schema, reading, writing.
 
 Nothing here names a member. Only types are checked as JSON is decoded: limits stand in the schema,
 and constructors check them, so that Python's users and files hear the same of a wrong value.
@@ -86,8 +86,8 @@ class Form:
 
     Attributes:
         json: its type as msgspec decodes it, with what its schema says.
-        read: makes what a constructor takes of what was decoded and its path; None: nothing to make.
-        write: makes what is encoded; None: nothing to make.
+        read: makes what a constructor takes of the decoded value and its path; None: no change.
+        write: makes what is encoded; None: no change.
         is_optional: an empty value is left out or null.
         about: what its schema says of it.
     """
@@ -341,7 +341,7 @@ class FileForm(Generic[T]):
         )
 
     def build(self, entry: Any, **given: Any) -> T:
-        """Return the value that a decoded object describes; ``given`` are members that it need not hold."""
+        """Return the value that a decoded object describes; ``given``: members that it may lack."""
         values = self._file_values(entry)
         for (name, file, default, read), value in zip(self._read, values, strict=True):
             if value is not default and value != default and name not in given:

@@ -1,7 +1,7 @@
 """JSON Schemas (2020-12) of the snapshot, workload, schedule and plan files, made from their types.
 
-Types, members, defaults, ranges and texts come from the types; the rules between members of one object are
-added here. What needs the whole file (names that exist, running jobs that fit) only reading tells.
+Types, members, defaults, ranges and texts come from the types; rules between an object's members
+are added here. Only reading tells what needs the whole file (names exist, running jobs fit).
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ _SUFFIX = b'Wire"'
 
 Json = dict[str, Any]
 
-#: Members of a snapshot's types that a workload leaves out: all is free, and jobs come at ``arrival_s``.
+#: Members of a snapshot's types not in a workload: all is free, jobs come at ``arrival_s``.
 _WORKLOAD_NULLS: Mapping[str, Iterable[str]] = {
     "Node": ["free_cores", "free_memory_mib", "free_gres"],
     "License": ["free"],

@@ -1,4 +1,4 @@
-"""Schedule and plan files: their members and JSON types, and schedules read back (``aucsched-schedule/1``).
+"""Schedule and plan files: members and JSON types; schedules read back (``aucsched-schedule/1``).
 
 Their schemas are made from these types, and an award that was made can be explained later.
 """
@@ -112,7 +112,7 @@ class WindowWire(_Wire):
 
 
 class ScheduleWire(_Wire):
-    """Who starts where, who waits and why; every job of the snapshot stands in exactly one of the lists."""
+    """Which jobs start where, which wait and why; each job of the snapshot is in one list only."""
 
     format: Literal["aucsched-schedule/1"]
     model: str
@@ -126,7 +126,7 @@ class ScheduleWire(_Wire):
 
 
 class PlannedWire(_Wire):
-    """A job with its planned start and end, and what it will hold on each node; null: it never ends."""
+    """A job with its planned start and end, and its use of each node; null: it never ends."""
 
     job: _Name
     start: _Seconds
@@ -135,7 +135,7 @@ class PlannedWire(_Wire):
 
 
 class PlanWire(_Wire):
-    """When and where each job will start; every pending job stands in exactly one of the two lists."""
+    """When and where each job will start; every pending job is in exactly one of the two lists."""
 
     format: Literal["aucsched-plan/1"]
     time: _Seconds

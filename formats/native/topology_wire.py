@@ -1,4 +1,4 @@
-"""A file's ``topology`` made switches or a network, and back; Slurm's fitted to the nodes there are."""
+"""A file's ``topology`` made switches or a network, and back; Slurm's fitted to known nodes."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -42,7 +42,7 @@ _RADIX = {"minimum": 2, "maximum": LARGEST_COUNT}
 
 
 class TopologyWire(FileObject):
-    """The linear topology, a tree of switches, a network by its sizes, any graph, or Slurm's units."""
+    """The linear topology, a tree of switches, a network by sizes, any graph, or Slurm's units."""
 
     kind: Literal["linear", "tree", "torus", "dragonfly", "fat-tree", "graph", "blocks", "ring", "torus3d"]
     switches: _Switches | None = None  # type: ignore[valid-type]
@@ -74,7 +74,7 @@ def build_topology(entry: TopologyWire | None, names: Sequence[str]) -> Laid:
     """Return the topology of nodes, by name in the file's order.
 
     Raises:
-        InputError: members of another kind stand, one is missing, or the network does not hold the nodes.
+        InputError: members of another kind, a missing one, or a network that lacks the nodes.
     """
     if entry is None:
         return Laid()
@@ -214,8 +214,8 @@ class TopologyFile:
         """Return the topology with nodes where Slurm has moved them, or put dynamic ones.
 
         Args:
-            placed: by node what Slurm says of it, ``topology:block`` or ``topology:switch:leaf`` and others.
-            notes: nodes on a unit that the file does not have, or at a place of a ring or torus.
+            placed: by node what Slurm says of it, ``topology:block``, ``topology:switch:leaf``…
+            notes: nodes on a unit that the file lacks, or at a place of a ring or torus.
         """
         moved: dict[str, str] = {}
         is_named = self.kind in ("tree", "block")
