@@ -1,4 +1,4 @@
-"""One attempt: the bids of a window, the best quick award, the integer program, the better of both."""
+"""One attempt: a window's bids, the best quick award, the integer program, the better of both."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,7 +45,7 @@ def attempt(
     deadline: float | None,
     others: Others | None = None,
 ) -> AttemptResult:
-    """Auction jobs' bids and return the best award found; it is never worth less than the first bids.
+    """Auction jobs' bids and return the best award found; it is worth at least the first bids.
 
     Args:
         demands: the jobs that bid, highest priority first; ``index`` is the place among them.
@@ -157,7 +157,7 @@ def settled(
 
 
 def are_preferred(placements: Sequence[Placement], cluster: Cluster, options: StepOptions) -> bool:
-    """Return whether no award of the same jobs counts more, or is preferred; False: that is not known.
+    """Return whether no award of the same jobs counts more, or is preferred; False: not known.
 
     Of a job without gres no bid is preferred to one on its fewest nodes below one leaf, or of class
     A where levels do not count. What the award is to leave wholly free, or anything else: bids and
@@ -221,7 +221,7 @@ def bids_of_step(
 
 
 def starts_of(bids: Bids, cluster: Cluster, options: StepOptions) -> tuple[IntArray, IntArray]:
-    """Return first-fit's award, and what the search begins with: that or a packing's, if worth more."""
+    """Return first-fit's award and the search's start: that, or a packing's if worth more."""
     # First-fit's placements, as far as they fit together as bids, and what fits beside them.
     first = np.array(greedy(bids.table, cluster, _placements(bids).tolist()), np.int64)
     packed = (greedy(bids.table, cluster, one.tolist()) for one in bids.packed)
@@ -237,7 +237,7 @@ def _placements(bids: Bids) -> IntArray:
 def _first_award(
     first: IntArray, bids: Bids, cluster: Cluster, options: StepOptions
 ) -> tuple[BidTable, IntArray]:
-    """Return first-fit's award: over the bids, or where they do not hold it over a table of its own."""
+    """Return first-fit's award: over the bids, or over its own table if they do not hold it."""
     placed = _placements(bids)
     if not bids.placed == len(placed) > len(np.intersect1d(first, placed)):
         return bids.table, first
@@ -247,7 +247,7 @@ def _first_award(
 
 
 def _start_of(begun: tuple[BidTable, IntArray], bids: Bids) -> tuple[BidTable, IntArray]:
-    """Return first-fit's award as greedy steps complete it: without the bids beside its placements."""
+    """Return first-fit's award as greedy steps complete it, without bids next to its placements."""
     table, first = begun
     placed = np.intersect1d(first, _placements(bids)) if table is bids.table else first
     return table, placed if len(placed) else first

@@ -1,4 +1,4 @@
-"""What an auction adds to keep a balanced mix: shares, kept cores, worths, and the order of first bids.
+"""What an auction adds to keep a balanced mix: shares, kept cores, worths, order of first bids.
 
 Jobs are distinguished by *shape*: gres and cores on a node. docs/decisions/0038 says what rows,
 first bids and worths are for, and what was measured.
@@ -20,13 +20,13 @@ from ..topology.tree import Topology
 from .job_classes import Ask, ClassDemand, ClassMix, JobClass, mix_of
 from .state import StepState
 
-#: Long jobs go first where what waits fills the machine for less than this many times its longest job's time.
+#: Long jobs start first if waiting jobs fill the machine for under this times the longest's time.
 _NEAR_END = 3
 #: A job is overdue when it has waited for this many times as long as the youngest job in sight
 #: would wait if all other waiting jobs ran first.
 _OVERDUE = 1.06
-#: Beside its dominant share of the machine a job has this worth for each gres on a node, and for each
-#: doubling of its cores on a node: the search must not trade jobs hard to place for jobs that fit anywhere.
+#: Factors of a job's dominant share of the machine, for each gres on a node and each doubling of
+#: its cores there: the search must not trade jobs hard to place for ones that fit anywhere.
 _GRES_WORTH = 3.0
 _CORES_WORTH = 1.5
 #: Jobs with a shape against those that fill gaps.
@@ -39,7 +39,7 @@ _UNIT = 2**20
 
 
 class MixPolicy:
-    """In what proportions the jobs of a pass are to run: what a pass asks before and after its auctions.
+    """In what proportions a pass's jobs are to run: what it asks before and after its auctions.
 
     As it is jobs start by their priorities alone.
 
@@ -81,7 +81,7 @@ NO_BALANCE = MixPolicy()
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Balance(MixPolicy):
-    """The additions to the auction of one pass: its ``MixPolicy``, and a ``Placer`` of its first bids.
+    """The additions to one pass's auction: its ``MixPolicy`` and a ``Placer`` of its first bids.
 
     Attributes:
         asks: of the window's jobs, by id.
@@ -90,7 +90,7 @@ class Balance(MixPolicy):
         kept: rows of the nodes; none where no cores have to be kept.
         is_draining: what waits would not fill the machine for its longest job's time.
         long_first: the longest jobs of a shape come first.
-        overdue: ids of jobs that come before all others, beside all rows; reservations are for them.
+        overdue: ids of jobs before all others, outside all rows; reservations are for them.
         topology: of equal nodes those below the lowest switch are taken.
     """
 
@@ -134,17 +134,17 @@ class Balance(MixPolicy):
         return replace(demand, worth=self.worth(demand.job.id))
 
     def worth(self, job: str) -> int:
-        """Return what a job of the window counts in the objective in place of its priority, above 0.
+        """Return what a window's job counts in the objective in place of its priority, above 0.
 
-        An integer, so that sums are exact: its dominant share in parts of 2⁻²⁰, times what is hard to place.
+        An integer, for exact sums: dominant share in 2⁻²⁰ parts, times how hard it is to place.
         """
         ask = self.asks[job]
-        # Twice as much in front of the window as at its end: a search then leaves nobody behind for good.
+        # Twice as much at the window's front as at its end: a search then leaves no job waiting.
         front = 2.0 - self._place[job] / len(self.asks)
         return max(1, round(_UNIT * self.backlog.dominant_share(ask) * _multiplier(ask.shape) * front))
 
     def order(self, demands: Sequence[Demand]) -> list[int]:
-        """Order jobs: most gres on a node, then most cores; of a shape as they stand, or longest first."""
+        """Order jobs: most gres a node, then most cores; in a shape as given or longest first."""
         asks = [self.asks[demand.job.id] for demand in demands]
 
         def key(place: int) -> tuple[object, ...]:
@@ -193,7 +193,7 @@ class Balance(MixPolicy):
 def mixes_of(
     state: StepState, window: Sequence[Demand], behind: Iterable[Demand], mix: ClassMix | None
 ) -> Iterator[MixPolicy]:
-    """Yield the policies of a pass that keeps a balance: the next where the one before starts nobody.
+    """Yield the policies of a pass that keeps a balance: the next if the last one starts no job.
 
     Args:
         state: the cluster.
@@ -258,7 +258,7 @@ def _shares(
 ) -> SharePool:
     """Return a row for each shape in sight that cannot fill gaps.
 
-    No share is below the widest job of its shape in sight: it would wait until nothing of its shape runs.
+    No share is below its shape's widest job in sight: that would wait until none of its shape runs.
     """
     widest: dict[JobClass, int] = {}
     for ask in asks.values():
@@ -304,21 +304,21 @@ def _kept(bound: Sequence[Demand], asks: Mapping[str, Ask], free: Capacity) -> t
 
 
 def _is_tied(demand: Demand) -> bool:
-    """Return whether more than the number of nodes and their cores decides: they are left as they are."""
+    """Return whether more than the number of nodes and cores decides: they stay as they are."""
     has_total = any(variant.gres_total for variant in demand.variants)
     is_near = demand.max_switches is not None or demand.in_units
     return has_total or demand.exclusive or is_near or len(demand.required) > 0
 
 
 def _closest(first: IntArray, last: IntArray, topology: Topology) -> IntArray:
-    """Order stretches of nodes, given by their ends: the lowest common switch first, then the shortest."""
+    """Order stretches of nodes, given by their ends: by lowest common switch, then shortest."""
     level = topology.level[topology.common_switch(first, last)]
     order: IntArray = np.lexsort((last - first, level))
     return order
 
 
 def _least_first(nodes: IntArray, spare: IntArray, count: int, topology: Topology) -> IntArray:
-    """Order nodes by what they have to spare; of those equal to the last one taken, the closest together."""
+    """Order nodes by what they have to spare; of those equal to the last taken, the closest."""
     order = np.argsort(spare, kind="stable")
     nodes, spare = nodes[order], spare[order]
     if not 0 < count <= len(nodes):
@@ -332,7 +332,7 @@ def _least_first(nodes: IntArray, spare: IntArray, count: int, topology: Topolog
 
 
 def _runs(nodes: IntArray, gres: IntArray, count: int) -> Iterator[IntArray]:
-    """Yield ``count`` neighbours: the first of the shortest run among nodes with the fewest gres free."""
+    """Yield ``count`` neighbours: the shortest run's first among nodes with fewest gres free."""
     for most in np.unique(gres).tolist():
         among = nodes[gres <= most]
         runs = np.split(among, np.flatnonzero(np.diff(among) != 1) + 1)
@@ -345,7 +345,7 @@ def _runs(nodes: IntArray, gres: IntArray, count: int) -> Iterator[IntArray]:
 def _in_gaps(
     demand: Demand, nodes: IntArray, units: IntArray, gres: IntArray, topology: Topology
 ) -> Iterator[IntArray]:
-    """Yield nodes for a job that fills gaps; a contiguous one is tried on those with ever more gres free."""
+    """Yield nodes for a gap-filling job; a contiguous one tries those with ever more gres free."""
     if not demand.contiguous:
         yield _for_gaps(nodes, units, gres, demand.units or 0, topology)
         return
@@ -354,7 +354,7 @@ def _in_gaps(
 
 
 def _for_gaps(nodes: IntArray, units: IntArray, gres: IntArray, wanted: int, topology: Topology) -> IntArray:
-    """Order nodes for a job that fills gaps: the narrowest stretch among those with the fewest gres free."""
+    """Order nodes for a job that fills gaps: the narrowest stretch with the fewest gres free."""
     for most in range(int(gres.max(initial=0)) + 1):
         among = np.flatnonzero((gres <= most) & (units > 0))
         sums = np.concatenate([[0], np.cumsum(units[among])])

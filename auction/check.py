@@ -15,7 +15,7 @@ from .check_units import unit_fault
 
 
 def check_schedule(snapshot: Snapshot, schedule: Schedule) -> None:
-    """Raise AwardError unless every job stands in one list and every award keeps what the job asked."""
+    """Raise AwardError unless each job is in one list and each award is what the job asked for."""
     _check_lists(snapshot, schedule)
     check_awards(snapshot, schedule)
 

@@ -13,7 +13,7 @@ from ..cluster.network import Network, NetworkKind, Unit
 
 
 def unit_fault(network: Network, request: Request, held: Collection[str]) -> str:
-    """Return what an award breaks of its network's rules, by the names of its nodes; "": nothing."""
+    """Return what an award breaks of its network's rules, by names of its nodes; "": nothing."""
     inside = {name for unit in network.units for name in unit.nodes}
     here = [name for name in held if name in inside]
     if not here:

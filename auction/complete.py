@@ -1,8 +1,8 @@
 """Complete steps: after the award no waiting job could start on what is left.
 
-Bids are made under caps, for a window of the queue, and not on every set of nodes: what no bid asked for may
-still hold a job. After the award every job that waits, in the window and behind it, is tried on what is left
-beside the reservations and the rows of a balance, in the order of the queue.
+Bids are made under caps, for a window of the queue, on some node sets: what no bid asked for may
+still hold a job. After the award each waiting job, in the window or behind it, is tried on what
+award, reservations and a balance's rows leave, in the order of the queue.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -98,7 +98,7 @@ def _completed(
 
 
 def _keeps_reservations(award: AttemptResult, step: StepPass) -> bool:
-    """Return whether the first jobs that wait have reservations, none of which another award delays.
+    """Return whether the first waiting jobs have reservations, and no award delays one of them.
 
     They were made for those that the auction's own award leaves waiting.
     """
@@ -116,7 +116,7 @@ def _keeps_reservations(award: AttemptResult, step: StepPass) -> bool:
 
 
 def _lowered(joined: AttemptResult, base: AttemptResult, step: StepPass) -> AttemptResult:
-    """Return an award with the bound over the auction's bids and those that joined it, if soon proved.
+    """Return an award with the bound over the auction's bids and those that joined, if soon proved.
 
     An award without one of these is in the auction's bound; those with it are looked at beside it.
 
@@ -150,7 +150,7 @@ def _winners(award: AttemptResult) -> frozenset[str]:
 
 
 def _awards(base: AttemptResult, cluster: Cluster, options: StepOptions) -> Iterable[AttemptResult]:
-    """Yield the award, that of the jobs that bid alone, those found with less work, and first-fit's."""
+    """Yield the award, that of jobs that bid alone, those found with less work, and first-fit's."""
     yield base
     if base.alone is not None:
         # Over the same bids no award is worth more than the auction's bound.
@@ -169,7 +169,7 @@ def _awards(base: AttemptResult, cluster: Cluster, options: StepOptions) -> Iter
 def _worth(
     award: AttemptResult, found: list[_Found], whole: float, cluster: Cluster, options: StepOptions
 ) -> tuple[Weight, float, float]:
-    """Return what an award counts with the jobs that start beside it, what stays whole, its preference."""
+    """Return an award's worth with jobs started next to it, what stays whole, its preference."""
     first = np.zeros(1, np.int64)
     values = [award.answer.value, *(answer_of(bid, first, cluster, options).value for _, bid in found)]
     # Sums in different orders differ in their last digits.
@@ -192,7 +192,7 @@ class _Leftover:
         self._is_for_any_time = columns.pools.are_empty and not (cluster.guards or columns.kept)
 
     def start(self, waiting: Iterable[Demand], is_over: Callable[[], bool]) -> list[_Found]:
-        """Return the jobs that start, in order; once nothing is kept for one of them, all are tried again."""
+        """Return the jobs that start, in order; once none is kept for one, all are tried again."""
         tried: list[Demand] = []
         found: list[_Found] = []
         reserved = len(self._reserved)
@@ -220,7 +220,7 @@ class _Leftover:
         return demand.form if self._is_for_any_time else demand.kind
 
     def whole(self) -> float:
-        """Return what is wholly free of blocks, switches and their groups; 0 where that does not count."""
+        """Return the wholly free share of blocks, switches, groups; 0 if it does not count."""
         if not self._keeps_whole:
             return 0.0
         columns = self._cluster.columns
@@ -235,7 +235,7 @@ class _Leftover:
         return [demands[place] for place in placer.order(demands)]
 
     def _bid(self, demand: Demand, is_over: Callable[[], bool]) -> BidTable | None:
-        """Return a bid of one job that could start beside what has started, None where it fits nowhere."""
+        """Return a bid of a job that could start with what has started; None if it fits nowhere."""
         cluster, fit = self._cluster, self._fit
         # First-fit looks at fewer nodes: it comes first where nobody has counted yet.
         if fit.has_counted and not fit.could_hold(demand):

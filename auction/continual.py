@@ -74,11 +74,11 @@ class Auction:
         InputError: the file cannot be read.
 
     Examples:
-        >>> import aucsched
-        >>> nodes = [aucsched.Node(name="n1", cores=8), aucsched.Node(name="n2", cores=8)]
-        >>> auction = aucsched.Auction(aucsched.Snapshot(nodes=nodes, time=0))
+        >>> import aucsched as au
+        >>> nodes = [au.Node(name="n1", cores=8), au.Node(name="n2", cores=8)]
+        >>> auction = au.Auction(au.Snapshot(nodes=nodes, time=0))
         >>> jobs = [
-        ...     aucsched.Job(id=name, priority=1, request=aucsched.Request(cores=cores), time_limit_s=60)
+        ...     au.Job(id=name, priority=1, request=au.Request(cores=cores), time_limit_s=60)
         ...     for name, cores in (("a", 8), ("b", 8), ("c", 4))
         ... ]
         >>> auction.update(arrived=jobs)

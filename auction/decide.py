@@ -1,8 +1,8 @@
 """The one place that awards: a state and a queue go in, a decision comes out.
 
 Every command is an adapter of it: ``schedule`` (a snapshot), ``simulate`` and ``sweep`` (a machine
-whose columns stay), and whoever imports it. A pass is five functions over one record of it
-(``StepPass``), in this order: ``open_window``, ``reserve``, ``StepPass.bidders``, ``award``, ``complete``.
+with lasting columns), any importer. A pass is five functions over its record (``StepPass``), in
+this order: ``open_window``, ``reserve``, ``StepPass.bidders``, ``award``, ``complete``.
 
 The decision says how many jobs the next pass should look at: half after a limit without a proof,
 twice as many after a proof. Where a balance is kept, a pass by it comes first; others follow only
@@ -143,7 +143,7 @@ def _deciding_s(time_limit_s: float, nodes: int, jobs: int) -> float:
 
 
 def with_bids(step: StepPass, left_s: float | None = None) -> StepPass:
-    """Return a pass with its award among all bids, for reasons and prices, where it made none or few.
+    """Return a pass with its award among all bids, for reasons and prices, if it made few or none.
 
     Args:
         step: a pass.
@@ -285,7 +285,7 @@ def settle(step: StepPass) -> bool:
 
 
 def _stand(step: StepPass, placements: list[Placement], fit: FirstFitPlacer) -> bool:
-    """Start jobs where they have been placed if no award could better that; return whether they start.
+    """Start jobs where they are placed if no award could better that; return whether they start.
 
     None is preferred, and by counting no other job could start beside them.
     """

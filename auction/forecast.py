@@ -1,4 +1,4 @@
-"""When a job that waits could start at the latest, if running jobs end as estimated: its shadow time.
+"""When a waiting job could start at the latest, if running jobs end as estimated: its shadow time.
 
 Resources only grow while running jobs end and nothing starts, so the first end at which the job
 fits is found by bisection; each probe asks the same machinery that makes the auction's bids.
@@ -49,9 +49,9 @@ class ShadowStart:
 def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) -> ShadowStart | None:
     """Return when ``job`` could start at the latest if nothing else started before it.
 
-    Running jobs give back what they hold at their estimated end (one already past counts as now, one not
-    known never comes), their shares of limits too. Of licences no running job says which it holds; awarded
-    jobs give theirs and their shares of limits back at their ends. Priority and hold do not matter.
+    Running jobs return what they hold at their estimated end (one already past is now, an unknown
+    one never comes), with their shares of limits. No running job names the licences that it holds;
+    awarded jobs return theirs and their shares at their ends. Priority and hold do not matter.
 
     Args:
         state: the cluster; of its queue only the time limits of awarded jobs are looked at.
@@ -87,7 +87,7 @@ def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) ->
 def _pools_last(
     state: SnapshotState, job: Job, held: Held, started: Sequence[tuple[Job, Allocation]]
 ) -> float:
-    """Return when running jobs and those that start now leave enough licences and limits: −∞ now, ∞ never."""
+    """Return when running and starting jobs leave enough licences and limits: −∞ now, ∞ never."""
     pools, since = state.columns.pools.copy(), -inf
     ends: list[tuple[float, Callable[[], None]]] = []
     for running in state.snapshot.running:
@@ -113,7 +113,7 @@ def limits_of(starts: Iterable[StartingJob]) -> list[tuple[Allocation, float | N
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReservedPlace:
-    """A place kept clear for a job that waits, from a start up to an end (seconds since the epoch)."""
+    """A place kept clear for a waiting job, from a start up to an end (seconds since the epoch)."""
 
     allocation: Allocation
     start: float
@@ -166,7 +166,7 @@ class Forecast:
         self._keep(kept)
 
     def beside(self, kept: Iterable[ReservedPlace], moments: Iterable[float] = ()) -> "Forecast":
-        """Return the same beside these reservations, with further moments at which jobs may start."""
+        """Return the same with these reservations, and more moments at which jobs may start."""
         other = copy(self)
         other._keep(kept, moments)  # noqa: SLF001 - its own class
         return other
@@ -228,7 +228,7 @@ class Forecast:
         return is_up and all(self.free_at(time, kept).at(nodes).covers(held) for time in starts)
 
     def during(self, start: float, end: float) -> Columns:
-        """Return the columns with what stays free from a time up to another, whatever ends until then."""
+        """Return the columns with what stays free between two times, whatever ends until then."""
         columns = self._at_time(start, self._kept)
         starts = [time for time in self._starts if start < time < end]
         if not starts:
@@ -301,7 +301,7 @@ class Forecast:
     def _seen(
         self, job: Job, demand: Demand | None, step: int, kept: tuple[ReservedPlace, ...], *, honour: bool
     ) -> tuple[Demand, Columns] | None:
-        """Return what the job asks for at a step, and what is free beside reservations; None: of no node."""
+        """Return what the job asks for at a step, and what reservations leave; None: no node."""
         state, time = self._state, self.times[step]
         longest = inf if job.longest_s is None else job.longest_s
         columns = self._at_time(time, kept) if kept == self._always else self.during(time, time + longest)
@@ -316,16 +316,16 @@ class Forecast:
 
 
 def _could_hold(demand: Demand, columns: Columns, leaf: IntArray) -> bool:
-    """Return whether there is enough for a job alone, by counting; ``leaf``: the switch of each node."""
+    """Return whether counts are enough for a job alone; ``leaf``: the switch of each node."""
     return GuardedViews(columns, columns.free).of(demand).could_hold(demand, leaf)
 
 
 def first_found(
     fits: Callable[[int], _Found | None], count: int, first: int = 0
 ) -> tuple[int, _Found] | None:
-    """Return the first of some steps at which something is found, and what; None where the last has nothing.
+    """Return the first of some steps with something found, and that; None if the last has nothing.
 
-    Bisection, from a first step on, which is tried before others: counts mostly say where a job fits.
+    Bisection from a first step on, which is tried first: counts mostly say where a job fits.
     """
     low, high = first - 1, count - 1
     if first and (found := fits(first)) is not None:
@@ -359,7 +359,7 @@ def guard_for(
         now: seconds since the epoch.
         time: when it starts.
         allocation: where.
-        free: what is free then if nothing started before, on every node, less the reservations made.
+        free: what is free then if nothing started before, on each node, less reservations made.
         made: those, by job.
     """
     nodes, kinds = allocation.nodes, free.gres

@@ -1,4 +1,4 @@
-"""What jobs ask for, in words, and what of it a cluster has not, even with all its nodes up and free."""
+"""What jobs ask for, in words, and what of it a cluster lacks even with all nodes up and free."""
 
 from collections.abc import Iterator
 from functools import cached_property

@@ -16,9 +16,9 @@ from .state import StepState
 
 #: The time limit, in seconds, that a job without one is counted with.
 NO_LIMIT_S = 86_400.0
-#: A shape may hold this many times its share: jobs are indivisible, and shares are rarely all used up.
+#: A shape may hold this many times its share: jobs are indivisible, and shares are rarely used up.
 _SLACK = 1.05
-#: Below this share of the cores' time gres are left over whatever is done: none has to be kept usable.
+#: Below this share of the cores' time gres are left over anyway: none has to be kept usable.
 _SCARCE = 0.75
 
 
@@ -50,7 +50,7 @@ class JobClass(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """What a job asks for at least: shape, nodes, cores in all and on each node, gres in all, time limit."""
+    """The least a job asks for: shape, nodes, cores (all, each node), gres in all, time limit."""
 
     shape: JobClass
     nodes: int
@@ -88,7 +88,7 @@ def ask_of(demand: Demand, columns: Columns) -> Ask:
 
 
 def shape_held(cores_each: int, gres: Mapping[str, int]) -> JobClass:
-    """Return the shape of a running job of which only what it holds on a node is known (a snapshot's)."""
+    """Return a running job's shape if only its use of a node is known (a snapshot's)."""
     return JobClass(
         tuple(sorted((name, count) for name, count in gres.items() if count)), _rounded(cores_each)
     )
@@ -99,7 +99,7 @@ def _rounded(cores: int) -> int:
 
 
 class ClassDemand:
-    """Sums over all jobs that wait, by shape; kept up to date by a simulation, made anew for a snapshot.
+    """Sums over waiting jobs, by shape; kept up to date by a simulation, made for each snapshot.
 
     Args:
         columns: of the machine; only its totals are looked at.
@@ -130,7 +130,7 @@ class ClassDemand:
             self._gres_s[name] += sign * count * ask.limit_s
 
     def name_of(self, kind: str) -> str:
-        """Return the name by which waiting jobs ask for a gres of nodes: itself, or one without a type."""
+        """Return how waiting jobs call a gres of nodes: by its name, or by one without a type."""
         untyped = kind.partition(":")[0]
         return untyped if kind not in self._gres_s and untyped in self._gres_s else kind
 
@@ -143,7 +143,7 @@ class ClassDemand:
         return self._gres_spans_s() > _SCARCE * self._cores_s()
 
     def rooms(self, held: Mapping[JobClass, int], longest_s: float) -> dict[JobClass, float]:
-        """Return how many nodes more the jobs of each waiting shape may hold; below 0 where it has too many.
+        """Return how many more nodes jobs of each waiting shape may hold; below 0: it has too many.
 
         A shape's share of the machine is its waiting node-seconds over the time that all of it
         takes. Beside some slack it may hold what it would in the longest job's time: the last jobs

@@ -30,7 +30,7 @@ class Short(NamedTuple):
 
 
 class FreeState:
-    """The capacities of every family less those of the bids taken so far; ``takes``: there will be any."""
+    """The capacities of each family less the bids taken so far; ``takes``: there will be any."""
 
     def __init__(self, table: BidTable, cluster: Cluster, *, takes: bool = True) -> None:
         self._table = table
@@ -62,7 +62,7 @@ class FreeState:
 
     @property
     def gives_back(self) -> bool:
-        """Whether a bid that is taken may leave more for others, where a job has reserved room itself."""
+        """Whether a taken bid may leave more for others, where a job has reserved room itself."""
         return any(bool((claim.amount < 0).any()) for claim, _ in self._pairs)
 
     def short(self, bid: int) -> Iterator[Short]:
@@ -94,7 +94,7 @@ class FreeState:
             np.subtract.at(left, claim.row[mine], claim.amount[mine])
 
     def cells(self, bid: int, resource: Resource) -> Iterator[Short]:
-        """Yield what a bid takes of a resource, claim by claim: the cells of which it takes something."""
+        """Yield what a bid takes of a resource, claim by claim: the cells from which it takes."""
         for claim, _ in self._pairs:
             if claim.resource == resource:
                 mine = self._of(claim, bid)
@@ -128,7 +128,7 @@ def greedy(table: BidTable, cluster: Cluster, taken: Iterable[int] = ()) -> list
 
 
 def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster, *, may_change: bool = False) -> Cluster:
-    """Return what some bids leave of a cluster, with the room that they leave beside its reservations.
+    """Return what some bids leave of a cluster, with the room left outside its reservations.
 
     What they take of a limit or of licences, those that wait for it do not hold nodes for. Nothing
     is kept for a job that starts, unless it ``may_change`` whether it does.
@@ -141,7 +141,7 @@ def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster, *, may_cha
 
 
 def with_starts(cluster: Cluster, starts: Sequence[tuple[Job, Allocation]]) -> Cluster:
-    """Return what is left of a cluster, and of the room beside its reservations, where some jobs start."""
+    """Return the rest of a cluster, and of the room outside its reservations, after some starts."""
     guards = tuple(guard.copy() for guard in cluster.guards)
     for job, where in starts:
         for guard in guards:

@@ -1,4 +1,4 @@
-"""The options of a step, checked on construction; presets of the papers and of their published plugins."""
+"""The options of a step, checked on construction; presets of the papers and published plugins."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ PRESETS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 @dataclass(kw_only=True, unsafe_hash=True)
 class StepOptions(StepRecord):
-    """How a step is to run: the options (cluster/option_table.py) that exclude each other are refused.
+    """How a step is to run: options (cluster/option_table.py) that exclude each other are refused.
 
     Attributes:
         began: when the step's time began, by the clock; None: when it is asked to decide.
@@ -139,7 +139,7 @@ class StepOptions(StepRecord):
     def chosen_promise(self) -> str:
         """The promise, the default resolved; by default ``none`` keeps what jobs were promised.
 
-        What starts by another value than its priority, alone, or beside no reservation is not backfilling.
+        Starts by a value other than priority, alone, or without a reservation are no backfilling.
         """
         if self.promise is not None:
             return self.promise
@@ -159,7 +159,7 @@ class StepOptions(StepRecord):
 
     @property
     def jobs_in_sight(self) -> int | None:
-        """The jobs that a step may start: its window, or all (None) where it completes its award."""
+        """The jobs that a step may start: its window, or all (None) if it completes its award."""
         return self.window if self.award_alone or self.balance else None
 
     @cached_property
@@ -169,7 +169,7 @@ class StepOptions(StepRecord):
 
     @cached_property
     def is_anytime(self) -> bool:
-        """Whether a step searches, then solves what is left; otherwise it solves at once or is greedy."""
+        """Whether a step searches, then solves the rest; else it solves at once or is greedy."""
         return self.chosen_strategy == "anytime"
 
     @cached_property
@@ -183,7 +183,7 @@ class StepOptions(StepRecord):
 
     @cached_property
     def most_work(self) -> int | None:
-        """The work limit, the default resolved; None where only the clock ends a step, or nothing has to."""
+        """The work limit, or its default; None if only the clock ends a step, or nothing has to."""
         if self.is_greedy or self.work_limit is not None or self.time_limit_s is not None:
             return self.work_limit
         return _default("work_limit")
@@ -202,7 +202,7 @@ class StepOptions(StepRecord):
 
     @cached_property
     def selects(self) -> bool:
-        """Whether only the jobs bid that counts choose, where first-fit can start them all or they are few.
+        """Whether only jobs that counts choose bid, if first-fit starts them all or they are few.
 
         First bids are where first-fit starts jobs: where none are made, all jobs bid.
         """
@@ -212,7 +212,7 @@ class StepOptions(StepRecord):
 
     @property
     def counts_may_prove(self) -> bool:
-        """Whether counts may say that no other award of the same jobs counts more, or is preferred."""
+        """Whether counts may say that no other award of the jobs is worth more, or preferred."""
         return self.is_anytime and self.objective != "priority_cores" and not self.export
 
     @cached_property

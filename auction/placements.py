@@ -50,7 +50,7 @@ _MOST_SIZES = 40
 
 @dataclass(frozen=True, slots=True)
 class Least:
-    """The least that a job takes: chunks of cores, nodes with cores and gres on each, and gres in all."""
+    """The least that a job takes: chunks of cores, nodes, cores and gres on each, gres in all."""
 
     chunks: int
     cores: int
@@ -63,7 +63,7 @@ class Least:
 def bound_over_placements(
     demands: Sequence[Demand], columns: Columns, time_limit_s: float
 ) -> Fraction | int | None:
-    """Return a sum of priorities that no award of these jobs exceeds; None without the time for it."""
+    """Return a sum of priorities that no award of these jobs exceeds; None if time is short."""
     views = GuardedViews(columns, columns.free)
     able = [demand for demand in demands if views.could_start(demand)]
     everyone = sum((demand.job.priority for demand in able), start=Fraction(0))
@@ -88,7 +88,7 @@ def bound_over_placements(
 def costs_of_placements(
     demands: Sequence[Demand], worths: FloatArray, columns: Columns, time_limit_s: float
 ) -> tuple[FloatArray, float] | None:
-    """Return what each job would pay at the same program's prices, shape (jobs,), and what is free costs.
+    """Return each job's cost at the same program's prices, shape (jobs,), and that of what is free.
 
     In units of the worths; None where no row is scarce, or there is no time to solve it.
     """
@@ -195,9 +195,9 @@ class _Rows:
         return np.concatenate(job), np.concatenate(rows), np.concatenate(amount), np.concatenate(capacity)
 
     def _take(self, jobs: IntArray, amounts: IntArray, nodes: BoolArray, supply: IntArray) -> None:
-        """Σ amounts ≤ Σ supply; over jobs that want neighbours Σ ⌊amount / u⌋ ≤ Σ ⌊a run's supply / u⌋.
+        """Σ amounts ≤ Σ supply; with neighbours wanted Σ ⌊amount / u⌋ ≤ Σ ⌊a run's supply / u⌋.
 
-        The second for each u that is the amount of one of these jobs: of them a run holds whole ones.
+        The second for each u that is one of these jobs' amount: a run holds whole ones.
 
         Args:
             jobs: their places.
@@ -212,7 +212,7 @@ class _Rows:
             self._add((runs // units).sum(axis=0), jobs[own], amounts[own, None] // units)
 
     def _add(self, capacity: IntArray, jobs: IntArray, amounts: IntArray) -> None:
-        """Add rows, shape (rows,) and (jobs, rows), without those whose capacity suffices for all jobs."""
+        """Add rows, shape (rows,) and (jobs, rows), but none with enough capacity for all jobs."""
         binds = amounts.sum(axis=0) > capacity
         if binds.any():
             row, place = amounts.T[binds].nonzero()
@@ -220,7 +220,7 @@ class _Rows:
             self._rows.append((np.maximum(capacity[binds], 0), row, jobs[place], amount))
 
     def _mask(self, jobs: IntArray) -> BoolArray:
-        """Return the nodes that one of some jobs may use, and that have the cores that one needs on each."""
+        """Return the nodes that one of some jobs may use, with the cores that it needs on each."""
         mask = np.zeros(len(self._columns.names), np.bool_)
         known = {id(self._demands[job].variants): self._demands[job].variants for job in jobs.tolist()}
         for variant in (variant for variants in known.values() for variant in variants):
@@ -241,8 +241,8 @@ class _Rows:
     def _beyond(self) -> None:
         """Σ (cores - nodes·t)⁺ ≤ Σ (free cores - t)⁺ for each t.
 
-        Of so many cores on at most so many nodes as many are above the first t of a node. For each count
-        of gres there is such a row over the jobs that want it on each node, and the nodes that have it.
+        At least so many cores of a job are above its nodes' first t. For each count of gres there
+        is such a row over jobs that want it on each node, and the nodes with it.
         """
         usable = len(self._free)
         counts = [max(most_nodes(one, variant, usable) for variant in one.variants) for one in self._demands]
@@ -277,7 +277,7 @@ class _Rows:
             self._take(jobs, counts[jobs], mask, free[mask])
 
     def _slots(self) -> None:
-        """Σ nodes·min(⌊cores / t⌋, ⌊gres / h⌋) ≤ Σ min(⌊free cores / t⌋, ⌊free gres / h⌋) for all t, h."""
+        """Σ nodes·min(⌊cores/t⌋, ⌊gres/h⌋) ≤ Σ min(⌊free cores/t⌋, ⌊free gres/h⌋) for all t, h."""
         sizes = {(kind, one.cores_on_node, count) for one in self._least for kind, count in one.gres_on_node}
         for kind, cores, count in sorted(sizes, reverse=True)[:_MOST_SIZES]:
             amounts = self._nodes * np.minimum(self._on_node // cores, self._on_each(kind) // count)
@@ -298,7 +298,7 @@ class _Rows:
             self._take(jobs, wanted[jobs], mask, free)
 
     def _pools(self) -> None:
-        """Add a row for each licence, limit and share, of which each job takes the least that it could."""
+        """Add a row per licence, limit and share; a job takes the least of it that it could."""
         pools = self._columns.pools
         if pools.are_empty:
             return
@@ -316,10 +316,10 @@ def _largest(values: IntArray) -> IntArray:
     return np.unique(values[values > 0])[::-1][:_MOST_SIZES]
 
 
-#: Packings: the first three by the prices as they are, the others by prices that chance changes so much (the
-#: standard deviation of their logarithm); with many jobs fewer packings, so many placements in all.
+#: Packings: three at the prices, then others at prices that chance changes so much (standard
+#: deviation of their logarithm); with many jobs fewer packings, so many placements in all.
 _PACKINGS, _NOISE, _PLACED = 12, 0.1, 1200
-#: Shares of what is free that pairs of packings leave out of account: what is left in pieces holds nobody.
+#: Free shares that pairs of packings leave out of account: what is left in pieces holds no job.
 SPARED = (0.0, 0.002, 0.005, 0.01, 0.02, 0.0)
 #: What a job that costs nothing at the prices is taken to cost, as a share of the largest worth.
 _LEAST_COST = 1e-3
@@ -391,7 +391,7 @@ class Packer:
         return cls(rank=-ratio, cost=cost, free=free, hardness=hardness, is_tied=is_tied, worth=worth)
 
     def beside(self, starting: IntArray) -> "Packer":
-        """Return the same where some jobs, by their places, have started: what is free costs less."""
+        """Return the same after some jobs, by place, have started: what is free costs less."""
         return replace(self, free=self.free - float(self.cost[starting].sum()))
 
     def order(
@@ -440,7 +440,7 @@ def in_order(demands: Sequence[Demand], order: IntArray, *, is_tight: bool) -> W
 
 
 def hardest_first(demands: Sequence[Demand], columns: Columns) -> WorthFirst:
-    """Return the tight placer of jobs: tied ones, then by gres on a node, by size, the largest first."""
+    """Return the tight placer of jobs: tied ones, then by gres on a node, size, largest first."""
 
     def hardness(place: int) -> tuple[bool, int, int, int]:
         least = least_of(demands[place], columns)

@@ -42,7 +42,7 @@ class Queue:
 
 
 def in_order(jobs: tuple[Job, ...]) -> tuple[Job, ...]:
-    """Return jobs by priority, highest first; ties by submit time, then by their order in the file."""
+    """Return jobs by priority, highest first; ties by submit time, then by order in the file."""
     never = float("inf")
     return tuple(
         sorted(jobs, key=lambda job: (-job.priority, never if job.submit_time is None else job.submit_time))
@@ -76,7 +76,7 @@ def queue_of(
     options: StepOptions,
     aside: Mapping[str, Refusal] = MappingProxyType({}),
 ) -> Queue:
-    """Return the queue with its window; jobs that never start, or not in this model, take no place in it.
+    """Return the queue with its window; jobs that never start, or not in this model, are not in it.
 
     Nor do those ``aside``, by id: they made a step fail.
     """
@@ -167,6 +167,6 @@ def worth_of(job: Job, waited_s: float, used_share: float = 1.0) -> int:
 
 
 def valued(job: Job, now: float | None) -> Job:
-    """Return a job of a queue whose priority is its worth; one without a submission has not waited."""
+    """Return a queue's job with its worth as priority; one without a submission has not waited."""
     waited = 0.0 if now is None or job.submit_time is None else now - job.submit_time
     return replace(job, priority=worth_of(job, waited))

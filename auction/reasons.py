@@ -31,7 +31,7 @@ def refusals(
 ) -> Iterator[Refusal]:
     """Yield every job that does not start, in queue order, with the reason.
 
-    Once ``is_over`` says that the step's time is up, nodesets for a job are looked for by first-fit only.
+    Once ``is_over`` says that the step's time is up, only first-fit looks for a job's nodesets.
     """
     winners = {start.demand.job.id for start in decision.starts}
     size = len(decision.window) if decision.best is None else decision.best.size
@@ -187,7 +187,7 @@ class _Explainer:
         return Reason.BID_CAP, "the bids of jobs with higher priority reach the cap max_bids"
 
     def _without_first_bid(self, demand: Demand) -> tuple[Reason, str]:
-        """Return why a job has no bid of a balanced mix, or of a part: of all of a kind the same."""
+        """Return why a job has no bid in a balanced mix, or part: the same for all of a kind."""
         limits = tuple(guard.limits(demand.job) for guard in self._cluster.guards)
         return self._once(("beside", demand.kind, demand.job.user, limits), self._why_no_first_bid, demand)
 

@@ -21,7 +21,7 @@ from .state import StepState
 
 
 class Promise(NamedTuple):
-    """A start that a waiting job was promised (seconds since the epoch), and where if that is known."""
+    """A start promised to a waiting job (seconds since the epoch), and where if that is known."""
 
     demand: Demand
     start: float
@@ -31,14 +31,14 @@ class Promise(NamedTuple):
 class StepReservations:
     """Reservations of one step, made one after another.
 
-    Each job starts as soon as running jobs and the starts of jobs with higher priority leave enough beside
-    the reservations and promises made before it, each from its start on for as long as its job may run. A job
-    that fits beside those now is reserved for now: only jobs of lower priority stood in its way.
+    Each job starts when running jobs and starts of higher priority leave enough next to the
+    reservations and promises before it, each from its start for its job's longest time. A job that
+    fits now is reserved for now: only jobs of lower priority stood in its way.
 
     Args:
         state: the cluster.
         count: K.
-        later_only: reserve nothing for a job that fits now: it is not for want of resources that it waits.
+        later_only: reserve nothing for a job that fits now: it does not wait for resources.
         is_over: whether the step's time is up: first-fit alone then finds where jobs are to start,
             and no job but the first gets a reservation any more.
         place: says where a job could start on what is free; None: as the auction would.
@@ -65,7 +65,7 @@ class StepReservations:
         self._promised: dict[str, Job] = {}
         #: Those of the K.
         self._reserved: list[Job] = []
-        #: Those of them before the job that is next to get one, and how many of all do not count against K.
+        #: Those before the job that is next to get one; how many of all do not count against K.
         self._before = self._reserved
         self._passed_on = 0
         self._guards: tuple[Guard, ...] | None = ()
@@ -92,7 +92,7 @@ class StepReservations:
         return self.wants_more
 
     def promise(self, promise: Promise) -> ReservedPlace | None:
-        """Reserve for a job that was promised a start, from then until its limit; return what is kept.
+        """Reserve for a job with a promised start, from then until its limit; return what is kept.
 
         Others may use its nodes until then. Where it cannot start by then it is reserved as soon as
         it can; None: nothing that ends lets it start beside the reservations made before, and what
@@ -112,9 +112,9 @@ class StepReservations:
     def sooner(
         self, promise: Promise, since: float, put_off: Callable[[float], float] | None = None
     ) -> ReservedPlace | None:
-        """Move a promise to the first start from a time on that the others leave; None: none is sooner.
+        """Move a promise to the first start from a time on that others leave; None: none is sooner.
 
-        ``put_off`` says from when on a start is looked for instead of one that is later than ``since``.
+        ``put_off`` says from when on to look instead of a start that is later than ``since``.
         """
         demand, now = promise.demand, self._state.now
         others, time = self._others(demand.job), max(since, now)
@@ -196,7 +196,7 @@ class StepReservations:
 class Backfilling:
     """What starts in the order of the queue beside reservations for the first blocked jobs.
 
-    Reservations are looked for when somebody behind could start: before that they keep nobody waiting.
+    Reservations are looked for once a job behind could start: until then no job waits for them.
 
     Args:
         fit: places jobs, beside the reservations that there are.
@@ -233,7 +233,7 @@ class Backfilling:
                 self._blocked.append(demand)
 
     def reserve(self) -> None:
-        """Keep nodes for the blocked jobs: what has started and outlasts their start stands beside it."""
+        """Keep nodes for the blocked jobs, next to started jobs that outlast their start."""
         for demand in self._blocked:
             if not self._reserved.wants_more:
                 break

@@ -33,20 +33,20 @@ from .options import StepOptions
 from .placements import SPARED, Packer, bound_over_placements, in_order
 from .strategies import AttemptResult, AuctionInstance, answer_of, preferences, searched
 
-#: The share of the winners that a round takes out, and the fewest and most winners that it takes out.
+#: The share of the winners that a round takes out, and the fewest and most that it takes out.
 _SHARE, _FEWEST, _MOST = 0.15, 4, 12
 #: Losers that bid in a round at most, and bids of each job.
 _LOSERS, _BIDS = 40, 8
-#: Of so many rounds one is an auction; in the others jobs are packed: shares of the winners that leave.
+#: One of so many rounds is an auction; the others pack jobs: shares of the winners that leave.
 _AUCTION_EVERY, _PACKED_SHARES, _NOISES = 3, (0.1, 0.2, 0.4), (0.02, 0.1, 0.3)
 #: Steps of the search in each round.
 _STEPS = 2
 #: How far below the best an award may be that the next round starts from.
 _WORSE = 0.005
 
-#: The shares of the time for the search over the first bids, and for rounds of new ones; the rest is for all.
+#: Shares of the time for the search over first bids and rounds of new ones; the rest is for all.
 _FOR_SEARCH, _FOR_ROUNDS = 0.2, 0.55
-#: Times that building the arrays took which searching them once more, and stating the model, may take.
+#: Searching the arrays again and stating the model may take so many times as long as building them.
 _BUILDS = 3
 #: Rounds without a better award that end them: where the first bids' best is proved or work is
 #: limited, and where it is not.
@@ -77,7 +77,7 @@ class WinnersTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundLimit:
-    """When rounds end: at a time by the options' clock, after a number of rounds, or of failures in turn."""
+    """When rounds end: at a time of the options' clock, after some rounds, or failures in turn."""
 
     deadline: float | None = None
     steps: int | None = None
@@ -130,7 +130,7 @@ class Rounds:
         return worth, float(preferences(winners, self._cluster, self._options)[0].sum())
 
     def _round(self, is_over: Callable[[], bool]) -> None:
-        """Take some winners out, let them and losers bid on what is free then, and put the best back."""
+        """Take some winners out, let them and losers bid on what is free, put the best back."""
         at, number = self._at, self._number
         self._number += 1
         packer = None if number % _AUCTION_EVERY == 0 else self._packer
@@ -191,7 +191,7 @@ class Rounds:
             self._at = found
 
     def _taken_out(self, number: int, share: float) -> BoolArray:
-        """Return which winners a round takes out: none in the first, then neighbours and any in turn."""
+        """Return which winners a round takes out: first none, then neighbours and any in turn."""
         table = self._at.table
         count = len(table)
         gone = np.zeros(count, np.bool_)
@@ -208,7 +208,7 @@ class Rounds:
         return gone
 
     def _bidding(self, staying: set[int], back: IntArray, left: Cluster) -> IntArray:
-        """Return the jobs that bid in a round, ascending: those taken out, and losers that could start."""
+        """Return a round's bidding jobs, ascending: those taken out, losers that could start."""
         views = GuardedViews(left.columns, left.columns.free, left.guards)
         mine = set(back.tolist())
         losers = [
@@ -222,14 +222,14 @@ class Rounds:
 
 
 def _is_better(value: Value, than: Value) -> bool:
-    """Return whether an award counts more, or is preferred by more than sums of floats may differ."""
+    """Return whether an award counts more, or is preferred by more than float sums may differ."""
     return value[0] > than[0] or (value[0] == than[0] and value[1] > than[1] + _EQUAL)
 
 
 def improved(
     solved: AttemptResult, instance: AuctionInstance, start: AttemptResult, limit: RoundLimit
 ) -> AttemptResult:
-    """Return the better of an award and what rounds make of another over the same bids, with all bids."""
+    """Return the better of an award and rounds from another over the same bids, with all bids."""
     bids, cluster, options = instance.bids, instance.cluster, instance.options
     rounds = Rounds(cluster, options, bids.table, start.answer.chosen)
     rounds.run(limit)

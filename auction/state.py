@@ -1,6 +1,6 @@
-"""The state of a cluster at one moment, the input of every step: free resources, running jobs and their ends.
+"""A cluster's state at a moment, the input of each step: free resources, running jobs, their ends.
 
-A snapshot becomes a state, and so does a simulated machine, whose columns stay: the step does not know which.
+A snapshot becomes a state; so does a simulated machine, and keeps its columns: all one to the step.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -32,7 +32,7 @@ Reread = Callable[[Job, Columns, float | None, bool], Demand | None]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Hold:
-    """What a running job holds, and when it gives it back by its time limit (seconds); inf: not known."""
+    """What a running job holds, and when its time limit ends it (seconds); inf: unknown."""
 
     end: float
     allocation: Allocation
@@ -136,7 +136,7 @@ class SnapshotState(StepState):
     reader: DemandReader
 
     def after(self, snapshot: Snapshot) -> tuple[Columns, Topology, DemandReader] | None:
-        """Return a later snapshot's columns, distances and reader by what has changed; None: too much has."""
+        """Return a later snapshot's columns, distances, reader by the changes; None: too many."""
         before = self.snapshot
         pools = before.licenses, snapshot.licenses
         totals = [{name: one.total for name, one in pool.items()} for pool in pools]

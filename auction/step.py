@@ -85,7 +85,7 @@ def schedule(snapshot: Snapshot | str | Path, **options: Any) -> Schedule:
         options: those of docs/options.md, with underscores; None is the default.
 
     Returns:
-        Which jobs start where, and which wait and why; every job is in exactly one of the two lists.
+        Which jobs start where, which wait and why; every job is in exactly one of the two lists.
 
     Raises:
         OptionError: there is no such option, or its value cannot be used.
@@ -130,7 +130,7 @@ class Step:
     state: SnapshotState
 
     def with_bids(self) -> Self:
-        """Return the step with its award among the bids of all jobs, which counts may have spared."""
+        """Return the step with its award among all jobs' bids, which counts may have spared."""
         return replace(self, decision=with_bids(self.decision))
 
     @property
@@ -150,7 +150,7 @@ def run_step(snapshot: Snapshot, options: StepOptions, window: int | None = None
 
 
 def _start_time(options: StepOptions, jobs: int) -> float:
-    """Return when the step's time began; where a clock ends the search, loading it is the step's time."""
+    """Return when the step's time began; it includes loading if a clock ends the search."""
     began = options.clock() if options.began is None else options.began
     most_bids = min(options.bids_in_all, min(jobs, options.window) * options.bids_per_job)
     if options.is_anytime and options.most_work is None and most_bids >= FEW_BIDS:
@@ -182,7 +182,7 @@ def take_step(
 ) -> Step:
     """Run one auction and keep its bids, for those who ask why.
 
-    A job that makes bidding or checking fail is set aside with a reason, and the others are decided again.
+    A job that makes bids or checks fail is set aside with a reason; the others are decided again.
 
     Args:
         snapshot: the cluster and its queue.
@@ -235,7 +235,7 @@ def _schedule(
     left_s = NO_LIMIT_S if options.most_s is None else began + options.most_s - now
 
     def asked() -> tuple[Sizes, tuple[Refusal, ...]]:
-        """Say how many bids there are, and why the others wait, within the time that is left when asked."""
+        """Say how many bids there are, and why the others wait, within the time left when asked."""
         end = left_s + (options.clock() if lazy else now)
         among_bids = with_bids(decision, None if options.most_s is None else end - options.clock())
         sizes = Sizes() if among_bids.best is None else among_bids.best.sizes

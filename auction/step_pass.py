@@ -1,4 +1,4 @@
-"""The record of a pass, which the functions of decide.py read and write: at its end the decision."""
+"""A pass's record, which the functions of decide.py read and write: at its end the decision."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -102,7 +102,7 @@ class StepPass:
 
     @property
     def left_out(self) -> set[str]:
-        """Ids of jobs that did not bid though they could start: as many that ask for the same did."""
+        """Ids of jobs that could start but did not bid: as many that ask for the same did."""
         return self.able - self.bidding - self.passed
 
     def winners(self) -> tuple[StartingJob, ...]:
@@ -127,7 +127,7 @@ class StepPass:
 
     @property
     def discarded(self) -> bool:
-        """Whether the award may not stand: a limit came before a proof, and ``on_timeout`` is ``discard``."""
+        """Whether the award is void: a limit came before a proof under ``on_timeout=discard``."""
         return self.is_late and self.options.on_timeout == "discard"
 
     def bidders(self, size: int) -> tuple[tuple[Demand, ...], Others]:

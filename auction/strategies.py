@@ -1,4 +1,4 @@
-"""How an award is found over a window's bids: HiGHS at once, search and then HiGHS, or greedy awards.
+"""How an award is found over a window's bids: HiGHS at once, search then HiGHS, or greedy awards.
 
 The window's integer program may be kept as a file that other solvers read.
 """
@@ -54,8 +54,8 @@ class AttemptResult:
         seconds: that the attempt took.
         earlier: other awards over the answer's table, found with less work. What one of them leaves
             may hold more: with all of them looked at, more work is never worse.
-        first: first-fit's award, a table and the winners in it, ascending, where a strategy found another:
-            what it leaves is looked at too, so that no strategy is worth less than the first bids.
+        first: first-fit's award, a table and its winners, ascending, if a strategy found another:
+            what it leaves is tried too, so that no strategy is worth less than the first bids.
         alone: the award of the jobs that counts chose, which bid alone before: it and what it
             leaves are looked at too. Over the same bids the auction's bound is one on it as well.
     """
@@ -177,7 +177,7 @@ def _settled(instance: AuctionInstance) -> AttemptResult | None:
 
 
 def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
-    """Return the winners that hold what they asked for and fit beside each other, counted in integers.
+    """Return the winners that hold what they asked for and fit together, counted in integers.
 
     Beside counts of 10⁹ and more a solver's tolerance is some cores.
     """
@@ -193,7 +193,7 @@ def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
 
 
 def _may_state(instance: AuctionInstance) -> bool:
-    """Return whether there is time for PuLP to state the program: by what it holds, not the machine's speed.
+    """Return whether PuLP has time to state the program: by its size, not the machine's speed.
 
     Where work counts no clock is asked.
     """
@@ -229,7 +229,7 @@ def solve_greedily(instance: AuctionInstance) -> AttemptResult:
 
 
 def searched(instance: AuctionInstance, *, ends: bool = True) -> AttemptResult:
-    """Search: an award at once, better ones with time; then the model over what could still be better."""
+    """Search: an award at once, better ones with time; then the model over what may be better."""
     table, cluster, options = instance.table, instance.cluster, instance.options
     _export_bids(table, cluster, options)
     preference, shown = preferences(table, cluster, options)
@@ -280,7 +280,7 @@ def _packed_sizes(bids: Bids, packing: Packing) -> Sizes:
 
 
 def _tied(preference: FloatArray, table: BidTable, cluster: Cluster) -> FloatArray:
-    """Return preferences by which, of bids equally preferred, the one with the narrower span comes first."""
+    """Return preferences that put, of equally preferred bids, the narrower span first."""
     if not len(table):
         return preference
     spans = (table.node[table.indptr[1:] - 1] - table.node[table.indptr[:-1]] + 1).astype(np.float64)
@@ -299,7 +299,7 @@ def _sizes(bids: Bids, columns: int, rows: int, nonzeros: int) -> Sizes:
 
 
 def keeps_whole(cluster: Cluster, options: StepOptions) -> bool:
-    """Return whether awards of equal value are to leave what is wholly free: by default on blocks."""
+    """Return whether equal awards are to leave wholly free switches whole: by default on blocks."""
     if options.keep_whole is None:
         return cluster.topology.units is not None and options.weights == "lexicographic"
     return options.keep_whole
@@ -329,7 +329,7 @@ def preferences(table: BidTable, cluster: Cluster, options: StepOptions) -> tupl
 
 
 def answer_of(table: BidTable, chosen: IntArray, cluster: Cluster, options: StepOptions) -> Answer:
-    """Return an award as an answer: with each bid's preference as schedules show it, if bids have any."""
+    """Return an award as an answer, with each bid's preference as in schedules, if any."""
     shown = preferences(table, cluster, options)[1] if options.auction.has_bids else None
     return Answer(table=table, chosen=chosen, objective=options.objective, preference=shown)
 
@@ -337,7 +337,7 @@ def answer_of(table: BidTable, chosen: IntArray, cluster: Cluster, options: Step
 def _solved(
     stated: Model, start: FloatArray, options: StepOptions, deadline: float | None
 ) -> tuple[FloatArray, SolverStatus, bool, Fraction | int | None]:
-    """Return the values of the best solution, how the solve ended, whether proved, and the bound."""
+    """Return the best solution's values, how the solve ended, whether proved, and the bound."""
     settings = SolveSettings(
         time_limit_s=NO_LIMIT_S if deadline is None else max(0.0, deadline - options.clock()),
         seed=options.seed,

@@ -1,1 +1,1 @@
-"""Explanations: why a job starts or waits, prices of nodes, smallest changes, reports and comparisons."""
+"""Explanations: why a job starts or waits, node prices, smallest changes, reports, comparisons."""

@@ -55,7 +55,7 @@ def first_fit_by_priority(snapshot: Snapshot, window: int | None, reserve: int =
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One job: whether each starts it now, and how long Slurm's plan lets it wait (None: not planned).
+    """One job: whether each starts it now, and its wait in Slurm's plan (None: not planned).
 
     A plan from before the snapshot's time counts as now; without a snapshot time no wait is known.
     """

@@ -1,4 +1,4 @@
-"""Why a job starts or waits: its bids, their prices, what each lacks and who holds it; what would start it.
+"""Why a job starts or waits: bids, prices, what each lacks, who holds that; what would start it.
 
 The auction is run as ``aucsched schedule`` runs it.
 """
@@ -37,7 +37,7 @@ EXPLANATION = "aucsched-explanation/1"
 #: What nodes are to a job that would delay a reservation on them.
 KEPT = "kept for jobs that --reserve protects"
 
-#: A change that gives up a larger share of a job's request is not advised: 1 core instead of 256 is no help.
+#: A change that gives up a larger share of a request is not advised: 1 core for 256 is no help.
 MOST_GIVEN_UP = 0.5
 #: Such jobs wait whatever they ask for.
 _WHATEVER = (Reason.HELD, Reason.NOT_ELIGIBLE, Reason.NOT_EXPRESSIBLE)
@@ -48,7 +48,7 @@ _AS_THEY_ARE = ("cores", "cores_by_node", "gres", "level", "preference", "worth"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BidLack:
-    """What a bid lacks beside the jobs that start: a resource or licence, where, and who takes it."""
+    """What a bid lacks once the winners start: a resource or licence, where, and who takes it."""
 
     what: str
     nodes: tuple[str, ...]
@@ -59,7 +59,7 @@ class BidLack:
 class BidView:
     """One bid of the job: its nodes, total amounts, preference, and what it lacks beside the award.
 
-    ``level`` is None in the linear topology. ``worth`` and ``price`` are in units of what is maximised.
+    ``level``: None in the linear topology. ``worth``, ``price``: in units of what is maximised.
     """
 
     bid_class: BidClass
@@ -111,7 +111,7 @@ class JobBids:
             )
 
     def _lacks(self, bid: int) -> Iterator[BidLack]:
-        """Yield what is short of each family's cells once the other jobs of the award have started."""
+        """Yield what each family's cells lack once the other jobs of the award have started."""
         columns, delayed = self._room.left.columns, dict[str, list[Short]]()
         for short in self._state.short(bid):
             if short.claim.guard is not None:
@@ -154,14 +154,14 @@ class Explanation(Tabular):
     Attributes:
         place: in the queue, 1 for the highest priority; of ``queued`` jobs.
         award, refusal: exactly one is None.
-        bids: in the order they were made; empty for a job that made none, and under IPSCHED, which has none.
-        quote: what the job pays at the market's prices, or what its best bid would cost; None without a bid.
+        bids: in the order they were made; empty for a job without any, and always under IPSCHED.
+        quote: what the job pays at the market's prices, or its best bid's cost; None without a bid.
         award_worth, bound: what the award is worth, and what the prices prove that none can exceed;
             None where no job takes part.
         changes: of its request that would start it with the award, the smallest first; None for one
             that starts, is held, or that no award could express.
         reserved: when and where ``--reserve`` keeps nodes for the job.
-        groups: the machine's nodes, grouped by why the job can or cannot use them; empty for one that starts.
+        groups: the nodes, grouped by why the job can or cannot use them; empty for one that starts.
         alone: when it could start at the latest if nothing else started before it.
         after_award: the same after the jobs that start now, each for its time limit.
 
@@ -332,7 +332,7 @@ def _reserved(job: Job, step: Step) -> ShadowStart | None:
 
 
 def _groups(job: Job, step: Step, room: FreeRoom, others: list[Award]) -> Iterator[NodeGroup]:
-    """Sort the machine's nodes by what they are to the job: free for it, taken, held, reserved, closed."""
+    """Sort the nodes by what they are to the job: free for it, taken, held, reserved, closed."""
     columns, left = step.cluster.columns, room.left
     reader, snapshot = step.state.reader, step.state.snapshot
     demand, open_to_all = reader.demand(job), reader.at(columns, None, honour_reservations=False).demand(job)

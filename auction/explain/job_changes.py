@@ -1,8 +1,8 @@
-"""The smallest change of its request that would start a waiting job now, beside the jobs that start.
+"""The smallest change of its request that would start a waiting job now, next to the winners.
 
-Each change is tried, not reasoned about: the changed job is placed by first-fit, and where that finds nothing
-by a bid of the auction, on what is free beside the award. What is found would start for certain. A request
-could be made easier to fulfil in several ways (``kinds_of``), each from the smallest change on.
+Each change is tried, not reasoned about: the changed job is placed by first-fit, or if that fails
+by an auction's bid, on what the award leaves free. What is found would start for certain. A request
+can be made easier in several ways (``kinds_of``), each from the smallest change on.
 """
 
 from bisect import bisect_left
@@ -115,7 +115,7 @@ def _sizes(request: Request) -> Iterator[ChangeKind]:
             nodes.minimum,
             range(nodes.minimum - less, lowest - 1, -less),
             _on_nodes,
-            # Fewer consecutive nodes may be poorer ones, and few nodes may not hold what is asked for in all.
+            # Fewer consecutive nodes may be poorer ones; few nodes may not hold all that is asked.
             is_monotone=not (request.required_nodes or request.gres_total)
             and (per_node is not None or not request.contiguous),
         )
@@ -295,7 +295,7 @@ class FreeRoom:
         self._reader = state.reader
 
     def nodes_for(self, job: Job) -> tuple[str, ...]:
-        """Return the nodes on which a job would start, in snapshot order; none when it fits nowhere."""
+        """Return the nodes where a job would start, in snapshot order; none if it fits nowhere."""
         demand, left = self._reader.demand(job), self.left
         found = None if demand is None else place_alone(demand, left.columns, left.topology, left.guards)
         return () if found is None else left.columns.named(found.nodes)
@@ -332,11 +332,11 @@ class ChangeSearch:
         return tuple(sorted(found, key=lambda change: change.given_up))
 
     def _is_advice(self, change: Change) -> bool:
-        """Return whether a change keeps enough; a time limit may fall by any share: it is an estimate."""
+        """Return whether a change keeps enough; a time limit (an estimate) has no minimum."""
         return change.given_up <= self._most or change.job.request == self._job.request
 
     def _of_both(self, one: ChangeKind, other: ChangeKind) -> Change | None:
-        """Return the smallest change of two kinds: for values of one the best of the other, and back."""
+        """Return the smallest change of two kinds: for one's values the other's best, and back."""
         if one.is_monotone and other.is_monotone:
             most = self._changed((one, one.values[-1]), (other, other.values[-1]))
             if most is None:
@@ -352,7 +352,7 @@ class ChangeSearch:
         return min(best[1], (back or best)[1], key=lambda change: change.given_up)
 
     def _smallest(self, kind: ChangeKind, *fixed: tuple[ChangeKind, int]) -> tuple[int, Change] | None:
-        """Return the smallest change of a kind, beside fixed ones, and its value; None when none does."""
+        """Return a kind's smallest change, with fixed ones, and its value; None if none does."""
         if not len(kind.values):
             return None
         found = (self._bisected if kind.is_monotone else self._tried_in_turn)(kind, *fixed)
@@ -364,7 +364,7 @@ class ChangeSearch:
         return None if found is None else (values[found[0]], found[1])
 
     def _tried_in_turn(self, kind: ChangeKind, *fixed: tuple[ChangeKind, int]) -> tuple[int, Change] | None:
-        """Try the values one after another; of very many, some, and then those before the first that does."""
+        """Try the values in turn; of very many, some, then those before the first that does."""
         values, most = kind.values, _TRIED if fixed else _SCANNED
         places = _places(len(values), most)
         found = self._first(kind, [values[place] for place in places], *fixed)
@@ -410,7 +410,7 @@ def _less(found: _Found | None, best: _Found | None) -> _Found | None:
 
 
 def _better(kind: ChangeKind, fixed: float, best: _Found | None) -> ChangeKind:
-    """Return a kind without the values that beside a share given up already are no better than ``best``.
+    """Return a kind without values that, with a share given up already, do not better ``best``.
 
     The first of those stays where a value between it and the one before may be better.
     """
@@ -423,7 +423,7 @@ def _better(kind: ChangeKind, fixed: float, best: _Found | None) -> ChangeKind:
 
 
 def _some(values: Sequence[int], most: int) -> list[int]:
-    """Return all values, or where they are many ``most`` of them, evenly apart and the ends among them."""
+    """Return all values, or of many ``most``, evenly apart, with the ends among them."""
     return [values[place] for place in _places(len(values), most)]
 
 

@@ -1,4 +1,4 @@
-"""What a topology is: its graph, its levels, how far apart its nodes are, in groups and in its order."""
+"""A topology: its graph, its levels, how far apart its nodes are, in groups and in its order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FORMAT = "aucsched-topology/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkLevel:
-    """The groups of a level: how many, the fewest and most nodes of one, links between two nodes of one."""
+    """A level's groups: how many, fewest and most nodes of one, links between two nodes of one."""
 
     level: int
     groups: int
@@ -138,9 +138,9 @@ def _levels(topology: Topology, *, measured: bool) -> list[NetworkLevel]:
 
 
 def _within(topology: Topology) -> IntArray:
-    """Return the links between two nodes below each switch: sum, pairs, greatest; shape (3, switches).
+    """Return links between two nodes below each switch: sum, pairs, greatest; shape (3, switches).
 
-    Each pair is looked at once, at its lowest common switch; a switch then adds those of all below it.
+    Each pair counts once, at its lowest common switch; a switch then adds those of all below it.
     """
     switches = len(topology.level)
     total, pairs, most = np.zeros((3, switches), np.int64)

@@ -37,7 +37,7 @@ class PriceGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPrice:
-    """A job of the window: what it pays, or its best bid would have cost; None where it made no bid."""
+    """A job of the window: what it pays, or its best bid would have cost; None without a bid."""
 
     job: Job
     starts: bool
@@ -54,9 +54,9 @@ class Overview(Tabular):
         groups: nodes in some bid, the most expensive first.
         unwanted: nodes in no bid.
         pools: price of one unit of resources that are on no node, such as licences.
-        rooms: for each reservation, by its job: what a job that would outlast its start pays in addition.
+        rooms: for each reservation, by its job: what a job that outlasts its start pays on top.
         jobs: of the window, highest priority first.
-        objective: what is maximised: the option's, or ``worth`` where a balance is kept.
+        objective: what is maximised: the option's, or ``worth`` if a balance is kept.
 
     Examples:
         >>> import aucsched

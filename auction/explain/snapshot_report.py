@@ -46,14 +46,14 @@ def report_on(snapshot: Snapshot) -> dict[str, Any]:
 
     Its members are:
 
-    - ``nodes``: how many, and by state; ``amounts``: ``cores``, ``memory_mib`` (of nodes that limit it) and
+    - ``nodes``: how many, and by state; ``amounts``: ``cores``, ``memory_mib`` (if limited) and
       each gres by name: on all nodes, and free on nodes that take jobs;
     - ``switches_by_level``: leaves at 0; empty in the linear topology;
     - ``partitions``: nodes and state of each, also of those only nodes name;
-    - ``jobs``: pending ones by type (1, 2 and 3 of Soner, section 4.1), by what is special about them, by
-      what of their request cannot be expressed, and by why no node could ever take them (``ineligible``);
-    - ``running``: how many, and those without an estimated end; ``licenses``, ``reservations``, ``limits``;
-    - ``notes`` of the source, and those of them that are rules of the site that nothing looks at, ``unread``.
+    - ``jobs``: pending ones by type (1, 2 and 3 of Soner, section 4.1), by special properties, by
+      parts of requests not expressible, and by why no node could ever take them (``ineligible``);
+    - ``running``: number, those without estimated end; ``licenses``, ``reservations``, ``limits``;
+    - ``notes`` of the source, and of them the site's rules that nothing looks at, ``unread``.
     """
     jobs, state = snapshot.jobs, state_of(snapshot)
     reader = state.reader

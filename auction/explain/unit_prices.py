@@ -1,4 +1,4 @@
-"""Prices of nodes: what the window's bids bid each core, gres and licence up to, and what each bid costs.
+"""Node prices: how high the window's bids drive each core, gres and licence; each bid's cost.
 
 Lagrangian prices (models/search/prices.py) after a fixed number of rounds, then rounded as far as
 the bound they prove allows. They are an estimate: any prices bound the award, but bids are whole,
@@ -32,13 +32,13 @@ from ..ledger import greedy
 from ..options import StepOptions
 from ..step import Step
 
-#: Rounds, and entries of bids looked at in all of them together (about 0.2 s): fewer rounds on wide windows.
+#: Rounds, and bid entries looked at in all of them (about 0.2 s): fewer rounds on wide windows.
 _ROUNDS, _FEWEST_ROUNDS, _ENTRIES = 400, 60, 16_000_000
 #: Prices are rounded to one of these numbers of steps: the coarsest that weakens the bound by at
 #: most this share of it.
 _LEVELS = (4, 8, 16, 32, 64, 128, 256)
 _WEAKER = 1e-3
-#: A resource whose price for a whole node is below this share of the most expensive one counts as free.
+#: A resource with a price for a whole node below this share of the most expensive counts as free.
 _NOTHING = 1e-3
 MIB_IN_GIB = 1024
 
@@ -47,12 +47,12 @@ Amounts = Mapping[Resource, FloatArray]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class UnitPrices:
-    """What one unit of everything costs, in units of what is maximised (priority, or priority × cores).
+    """What a unit of everything costs, in units of what is maximised (priority, priority × cores).
 
     Attributes:
         of_nodes: by resource (memory by the MiB), shape (nodes,).
         of_pools: by resource that stands on no node, as licences.
-        of_rooms: what jobs that outlast a reservation's start pay besides, on its nodes: shape (nodes,).
+        of_rooms: what jobs that outlast a reservation's start add on its nodes, shape (nodes,).
         bound: no award over these bids is worth more; the prices prove it.
     """
 
@@ -118,7 +118,7 @@ class Market:
     prices_paid: Mapping[str, float]
 
     def quote(self, demand: Demand) -> Quote | None:
-        """Return the bid that gains a job of the window most, the cheapest of equals; None without one."""
+        """Return the bid that gains a window's job most, cheapest of equals; None without one."""
         place = next((one.index for one in self.table.demands if one.job.id == demand.job.id), -1)
         return self._best(self.table, self.worth, self.cost, np.flatnonzero(self.table.job == place))
 
@@ -155,7 +155,7 @@ class Market:
 
 
 def market_of(step: Step, options: StepOptions) -> Market | None:
-    """Return the market of a step: the bids of its best attempt and their prices; None without an attempt."""
+    """Return a step's market: bids of its best attempt and their prices; None without attempt."""
     if step.best is None:
         return None
     table, columns, guards = step.best.bids.table, step.cluster.columns, step.cluster.guards
@@ -205,7 +205,7 @@ def _prices(
 
 
 def _by_resource(claims: list[Claim], prices: list[FloatArray], guard: Guard | None, count: int) -> Amounts:
-    """Return the prices of nodes' resources now, or in a reservation's room, shape (count,) each."""
+    """Return prices of nodes' resources now, or in a reservation's room, shape (count,) each."""
     found: dict[Resource, FloatArray] = {}
     for claim, price in zip(claims, prices, strict=True):
         if claim.by_bid or claim.guard is not guard:
@@ -218,7 +218,7 @@ def _by_resource(claims: list[Claim], prices: list[FloatArray], guard: Guard | N
 def _coarse(
     packing: Packing, worth: FloatArray, claims: list[Claim], exact: list[FloatArray]
 ) -> tuple[list[FloatArray], float]:
-    """Return the prices with as few different values as the bound allows, and the bound they prove."""
+    """Return the prices with as few values as the bound allows, and the bound they prove."""
     least = _NOTHING * max((_dearest(*one) for one in zip(claims, exact, strict=True)), default=0.0)
     best = _bound(packing, worth, exact)
     for levels in _LEVELS:
@@ -253,7 +253,7 @@ def _round_number(value: float) -> tuple[float, int]:
 
 
 def _bound(packing: Packing, worth: FloatArray, prices: list[FloatArray]) -> float:
-    """Return what the prices prove: what everything costs, and what each job gains by its best bid."""
+    """Return what the prices prove: the cost of everything plus each job's gain by its best bid."""
     price = np.concatenate([np.zeros(0), *prices])
     whole = dot(packing.capacity.astype(np.float64), price)
     return lagrangian_bound(packing, worth - packing.cost(price), whole)[0]

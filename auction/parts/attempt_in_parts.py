@@ -1,4 +1,4 @@
-"""Windows over more nodes than one search can hold: the cluster in parts, each with an auction of its own.
+"""Windows over more nodes than a search can hold: the cluster in parts, each with its own auction.
 
 Jobs are assigned to parts of the switch tree in order of priority, each to the part with most left
 that can hold it; parts are auctioned at once where there are processes for it (workers.py). Losers
@@ -85,7 +85,7 @@ class _Parts:
         self._won = np.zeros(len(window), np.bool_)
 
     def run(self) -> AttemptResult:
-        """Hold the auctions; with reservations only once, as room beside them is not tracked over rounds."""
+        """Hold the auctions; with reservations only once: rounds do not track room outside them."""
         everyone = np.arange(len(self._window))
         wide = np.array([not self._parts_for(demand).any() for demand in self._window], np.bool_)
         cluster, made = self._cluster, self._options.bids
@@ -161,7 +161,7 @@ class _Parts:
         return replace(demand, variants=tuple(variants))
 
     def _assigned(self, places: IntArray) -> IntArray:
-        """Return each job's part: of those that could hold it the one with most cores left; −1 for none."""
+        """Return each job's part: the one with most cores left that could hold it; −1: none."""
         left = np.bincount(self._part, weights=self._columns.free.cores, minlength=self._count)
         assigned = np.full(len(places), -1, np.int64)
         for number, place in enumerate(places.tolist()):

@@ -185,7 +185,7 @@ def _held_for(auction: WorkerTask, seconds: float | None) -> AttemptResult:
 
 
 def _held_there(auction: WorkerTask, seconds: float | None, latest: float | None) -> AttemptResult:
-    """Hold an auction in another process; what comes back leaves out the jobs, which are known here."""
+    """Hold an auction in another process; what comes back leaves out the jobs, known here."""
     with ONE_AT_A_TIME:
         compiled_loop()
         if seconds is not None and latest is not None:

@@ -68,9 +68,9 @@ class Plan(Tabular):
         endless: running jobs without an end: what they hold is never given back.
 
     Examples:
-        >>> import aucsched
-        >>> job = aucsched.Job(id="7", priority=5, request=aucsched.Request(cores=4))
-        >>> found = aucsched.plan(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=[job]))
+        >>> import aucsched as au
+        >>> job = au.Job(id="7", priority=5, request=au.Request(cores=4))
+        >>> found = au.plan(au.Snapshot(nodes=[au.Node(name="n", cores=4)], jobs=[job]))
         >>> found.title()
         '1 job planned, 1 of them now; 0 are not'
     """
@@ -106,12 +106,12 @@ class Plan(Tabular):
         return f"{plural(len(self.planned), 'job')} planned, {now} of them now; {len(self.unplanned)} are not"
 
     def plot(self, snapshot: Snapshot, path: str | Path | None = None) -> Any:
-        """Draw the nodes over the time to come; arguments, result and errors as in ``Schedule.plot``."""
+        """Draw the nodes over future time; arguments, result and errors as in ``Schedule.plot``."""
         draw = chart(path, "reports.gantt", "draw_plan")
         return draw(snapshot_of_starts(snapshot, self.planned), self)
 
     def to_json(self) -> str:
-        """Return the plan file's text (format ``aucsched-plan/1``): the same plan gives the same bytes."""
+        """Return the plan file's text (format ``aucsched-plan/1``): equal plans, equal bytes."""
         return document_text(self.to_dict())
 
 
@@ -126,7 +126,7 @@ def plan(
 
     Args:
         snapshot: the cluster, its running jobs and its queue, or a snapshot file.
-        jobs: how many of the first jobs in queue order to plan, by default as in the command; None: all.
+        jobs: how many jobs to plan, in queue order, by default as in the command; None: all.
         progress: called with the number of jobs that are done.
 
     Raises:
@@ -135,13 +135,13 @@ def plan(
         OptionError: the snapshot is neither one nor a file, or an option has no such value.
 
     Examples:
-        >>> import aucsched
+        >>> import aucsched as au
         >>> jobs = [
-        ...     aucsched.Job(id=name, priority=9 - place, request=aucsched.Request(cores=4), time_limit_s=60)
+        ...     au.Job(id=name, priority=9 - place, request=au.Request(cores=4), time_limit_s=60)
         ...     for place, name in enumerate("ab")
         ... ]
-        >>> snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=jobs)
-        >>> aucsched.plan(snapshot).columns["wait_s"]
+        >>> snapshot = au.Snapshot(nodes=[au.Node(name="n", cores=4)], jobs=jobs)
+        >>> au.plan(snapshot).columns["wait_s"]
         [0.0, 60.0]
     """
     snapshot = snapshot_of(snapshot)
@@ -206,7 +206,7 @@ class Planner:
         self._topology, self.columns, self.reader = state.topology, state.columns, state.reader
         self._has_reservations = bool(state.changes)
         self._timeline = ClusterTimeline(Forecast(state), self.columns, snapshot.running)
-        # Jobs that ask alike start in the order in which they are planned: nothing is ever given back.
+        # Jobs that ask alike start in the order they are planned in: no room is ever given back.
         self._earliest: dict[str, float] = {}
         self._readers: dict[tuple[float | None, bytes], DemandReader] = {}
 
@@ -270,7 +270,7 @@ class Planner:
     def _starts(
         self, demand: Demand, duration: float, since: float, only: float | None = None
     ) -> Iterator[tuple[float, Allocation]]:
-        """Yield the moments at which a job fits, and where, from a time on, or up to one time only."""
+        """Yield the moments at which a job fits, and where: from a time on, or up to one time."""
         anywhere = self._read(demand, replace(self.columns, takes_jobs=self.columns.total.cores > 0), None)
         if anywhere is None or since == inf:
             return
@@ -329,9 +329,9 @@ class ClusterTimeline:
         self._limited: BoolArray = columns.total.memory < UNLIMITED_MIB
 
     def possible(self, demand: Demand, duration_s: float, since: float) -> IntArray:
-        """Return the moments at which a job may fit, from a time on: enough nodes stay usable until its end.
+        """Return moments from a time on when a job may fit: enough nodes stay usable to its end.
 
-        What a moment leaves out cannot fit; whether it fits is for ``columns`` and a placement to say.
+        It fits at no other moment; whether it fits is for ``columns`` and a placement to say.
         """
         first = int(np.searchsorted(self.times, since))
         stops = self._stops(first, duration_s) - first
@@ -375,7 +375,7 @@ class ClusterTimeline:
                 pools.add(spent)
 
     def _stops(self, first: int, duration_s: float) -> IntArray:
-        """Return, for each moment from one on, the first at which a job that starts there is gone."""
+        """Return, for each moment from one on, the first at which a job started there is gone."""
         stops: IntArray = np.searchsorted(self.times, self.times[first:] + duration_s)
         return stops
 
