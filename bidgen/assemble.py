@@ -40,7 +40,7 @@ class Caps:
     def first_of_each(self, job: IntArray, keep: BoolArray, jobs: int) -> BoolArray:
         """Return which of the bids kept so far stay within the caps; ``job`` is ascending.
 
-        Round 1 gives each job ``for_each`` bids, in window order; then each job in turn gets its others.
+        Round 1 gives each job ``for_each`` bids, in window order; then each in turn gets others.
         """
         counts = np.minimum(np.bincount(job[keep], minlength=jobs), self.per_job)
         ones = np.minimum(counts, self.for_each)
@@ -93,7 +93,7 @@ class NodesetArena:
     def choose(
         self, listed: Field, windows: Windows, places: IntArray, what: tuple[int, int, bool]
     ) -> ChosenWindows:
-        """Return the windows at some places of a field's as a draft; ``what``: group, mode and backward."""
+        """Return a field's windows at some places as a draft; ``what``: group, mode, backward."""
         if listed.offset < 0:
             listed.offset = self.add(listed.nodes, listed.units)
         chosen = np.empty((len(places), 6), np.int64)
@@ -105,7 +105,7 @@ class NodesetArena:
 
 
 class Assembler:
-    """Turns a draft into a table: cores, memory and gres of every entry, classes, levels, no duplicates.
+    """Turns a draft into a table: each entry's cores, memory, gres; classes, levels, no duplicates.
 
     Entries stand in scan order here, and are sorted by node when the table is made.
     """
@@ -138,7 +138,7 @@ class Assembler:
         self._units: IntArray = np.concatenate([none, *pool.units])[place]
 
     def table(self, demands: tuple[Demand, ...], caps: Caps, general_nodesets: int) -> BidTable:
-        """Return the table: no duplicates, no bid on too many switches, the first of each job in the caps."""
+        """Return each job's first bids in the caps: no duplicates, none on too many switches."""
         entries = self._entries()
         keep = self._distinct(self._node, entries) & self._within_switches(self._node)
         keep = caps.first_of_each(self._job, keep, len(demands))
@@ -217,7 +217,7 @@ class Assembler:
         return np.where(names > 0, ratio / some, 1.0), share / some
 
     def _per_node_terms(self, group: Reading) -> tuple[float, float, int]:
-        """Return the sums of both terms over the gres asked for on each node, and how many gres there are."""
+        """Return the sums of both terms over gres asked for on each node, and their number."""
         spans = group.demand.job.request.gres_per_node
         counts = [(name, count) for _, name, count in group.choice.per_node]
         ratio = sum((count + 1) / (spans[name].maximum + 1) for name, count in counts)
@@ -225,7 +225,7 @@ class Assembler:
         return ratio, share, len(counts) + len(group.choice.total)
 
     def _entries(self) -> dict[str, IntArray]:
-        """Return what every entry holds: cores, memory if some job counts it, each gres some job asks for."""
+        """Return each entry's holdings: cores, memory if a job counts it, each gres a job wants."""
         cores = self._cores()
         entries = {"cores": cores}
         if any(group.demand.counts_memory for group in self._groups):
@@ -270,7 +270,7 @@ class Assembler:
         return kinds & set(self._columns.total.gres)
 
     def _gres(self, kind: str) -> IntArray:
-        """Return the counts of one gres on every entry; an exclusive job holds all of its nodes'."""
+        """Return the counts of one gres on each entry; an exclusive job holds all of its nodes'."""
         choices = [group.choice for group in self._groups]
         per_node = [sum(count for name, _, count in choice.per_node if name == kind) for choice in choices]
         total = [sum(high for name, _, _, high in choice.total if name == kind) for choice in choices]
@@ -287,7 +287,7 @@ class Assembler:
         return np.where(np.repeat(self._mode == WHOLE, self._length), total[self._node], counts)
 
     def _distinct(self, node: IntArray, entries: dict[str, IntArray]) -> BoolArray:
-        """Return which bids are the first of their job with their content, by 64-bit fingerprints."""
+        """Return which bids are their job's first with their content, by 64-bit fingerprints."""
         if (self._job[1:] > self._job[:-1]).all():
             return np.ones(len(self._job), np.bool_)
         words = np.random.default_rng(0).integers(

@@ -33,7 +33,7 @@ ALL = slice(None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GresChoice:
-    """Counts that a group of bids asks for: on each node, and over all nodes from ``low`` to ``high``."""
+    """Counts that a group of bids asks for: on each node; over all, from ``low`` to ``high``."""
 
     per_node: tuple[tuple[str, str, int], ...]
     total: tuple[tuple[str, str, int, int], ...]
@@ -95,7 +95,7 @@ def fewest_gres(demand: Demand) -> list[Reading]:
 
 
 def _joint_counts(spans: list[Span]) -> list[tuple[int, ...]]:
-    """Return joint counts of several ranges, the largest first; along the diagonal where they are many."""
+    """Return joint counts of several ranges, largest first; along the diagonal if they are many."""
     lists = [counts_of(span) for span in spans]
     if prod(len(counts) for counts in lists) <= _MOST_CHOICES:
         return sorted(product(*lists), key=sum, reverse=True)
@@ -118,7 +118,7 @@ def counts_of(span: Span) -> list[int]:
 def usable(
     asked: Reading, free: Capacity, columns: Columns, nodes: IntArray | slice = ALL
 ) -> tuple[BoolArray, IntArray]:
-    """Return which of some nodes could be a job's (section 4.1 too), and the units of cores of each."""
+    """Return which of some nodes could be a job's (section 4.1 too), and each one's core units."""
     demand, variant, choice = asked
     units = units_of(demand, free, columns, nodes)
     mask = variant.eligible[nodes] & (units >= demand.least)
@@ -141,7 +141,7 @@ def usable(
 
 
 def with_blocked(demand: Demand, found: UsableNodes, columns: Columns) -> UsableNodes:
-    """Return a job's nodes, and the others of their blocks where no other job may be: they give no units."""
+    """Return a job's nodes, and the rest of blocks that it has alone, which give no units."""
     if demand.alone_in is None:
         return found
     is_blocked = np.isin(demand.alone_in, demand.alone_in[found.nodes]) & columns.takes_jobs
@@ -167,7 +167,7 @@ def usable_nodes(
 
 
 def units_of(demand: Demand, free: Capacity, columns: Columns, nodes: IntArray | slice = ALL) -> IntArray:
-    """Return the units of cores that each of some nodes could give the job, its memory counted too."""
+    """Return the units of cores that each of some nodes could give the job, memory counted too."""
     if demand.exclusive:
         return columns.total.cores[nodes] // demand.unit
     units = free.cores[nodes] // demand.unit
@@ -177,13 +177,13 @@ def units_of(demand: Demand, free: Capacity, columns: Columns, nodes: IntArray |
 
 
 def _memory(free: Capacity, nodes: IntArray | slice) -> IntArray:
-    """Return the MiB a job may hold on each node: where memory is not limited, what an amount may be."""
+    """Return the MiB that a job may hold on each node; without a limit, the largest amount."""
     memory: IntArray = np.minimum(free.memory[nodes], LARGEST_COUNT)
     return memory
 
 
 def totals_of(choice: GresChoice, free: Capacity, nodes: IntArray) -> tuple[IntArray, ...]:
-    """Return what some nodes have of each gres that is asked for over all nodes; shape (nodes,) each."""
+    """Return what some nodes have of each gres asked for over all nodes; shape (nodes,) each."""
     none = np.zeros(len(nodes), np.int64)
     return tuple(free.gres[kind][nodes] if kind in free.gres else none for kind, _, _, _ in choice.total)
 
@@ -192,7 +192,7 @@ class NodeRuns(NamedTuple):
     """Maximal runs of neighbours among some nodes; shape (runs,) each but the last.
 
     Attributes:
-        start: the place of each run's first node among them; ``length``: its nodes; ``units``: theirs.
+        start: the place of each run's first node; ``length``: its nodes; ``units``: theirs.
         most: the nodes of the longest run, and the units of the richest.
         before: the units of the nodes before each, and of all; shape (nodes + 1,).
     """
@@ -227,9 +227,9 @@ class Candidates:
         return Reading(demand, self.variant, self.choice)
 
     def could_hold(self, demand: Demand, leaf: IntArray | None = None) -> bool:
-        """Return whether there are enough nodes, cores and gres for a job: wherever they stand, or together.
+        """Return whether nodes, cores and gres are enough for a job: in any place, or together.
 
-        ``leaf``: the leaf switch of each node, shape (n,), for jobs on few of them; None: any will do.
+        ``leaf``: the leaf switch of each node, shape (n,), for jobs on few of them; None: any.
         """
         if demand.contiguous and not could_stand(self._runs, demand, self.variant):
             return False
@@ -299,7 +299,7 @@ def most_nodes(demand: Demand, variant: Variant, usable: int) -> int:
 
 
 class FreeView:
-    """Free resources as one pass sees them; nodes for jobs of one shape are found once for each state."""
+    """Free resources as one pass sees them; nodes for a job shape are found once for each state."""
 
     def __init__(self, columns: Columns, free: Capacity) -> None:
         self.columns = columns
@@ -332,7 +332,7 @@ class FreeView:
 
 
 class GuardedViews:
-    """What jobs may take beside reservations: of the nodes of those that a job would run into, the room.
+    """What jobs may take next to reservations: of nodes of those that a job runs into, the room.
 
     Cores that the columns keep for others are left as well.
     """
@@ -351,7 +351,7 @@ class GuardedViews:
         return int(np.maximum(self.free.cores, 0).sum())
 
     def limits(self, demand: Demand) -> tuple[bool | str, ...]:
-        """Return which reservations and kept cores limit a job; jobs with equal answers may take the same."""
+        """Return the reservations and kept cores that limit a job; equal answers allow the same."""
         return tuple(guard.limits(demand.job) for guard in self._guards) if self._guards else ()
 
     def of(self, demand: Demand) -> FreeView:
@@ -362,7 +362,7 @@ class GuardedViews:
         return self._views[limits]
 
     def could_start(self, demand: Demand) -> bool:
-        """Return whether there is enough for a job alone, by counting, and of what stands on no node too."""
+        """Return whether counts are enough for a job alone, also for resources off the nodes."""
         key = (demand.form, self.limits(demand))
         if key not in self._enough:
             self._enough[key] = demand.fewest_cores <= self.cores and self.of(demand).could_hold(demand)
@@ -379,7 +379,7 @@ class GuardedViews:
 
 
 def shape_of(demand: Demand) -> tuple[object, ...]:
-    """Return what decides which nodes a job may use: the same for all that ask alike for each node."""
+    """Return what decides which nodes a job may use: equal for all that ask alike for each node."""
     return (id(demand.variants), *demand.of_each_node)
 
 
@@ -442,7 +442,7 @@ class CandidateCache:
         return self._runs[key]
 
     def first(self, asked: Reading, least: int, units: int) -> UsableNodes | None:
-        """Return the first nodes that are so many with so many units together; None: there are not enough."""
+        """Return the first so many nodes with so many units together; None: there are too few."""
         nodes = self._known(asked)
         found: list[UsableNodes] = []
         count = have = looked = 0

@@ -39,7 +39,7 @@ from .windows import field_of, first_window
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Placement:
-    """Where a job starts: the nodes in scan order and what each could give, as a bid's window needs them.
+    """Where a job starts: nodes in scan order and what each could give, as a bid's window needs.
 
     ``held`` is what it holds on each. Nodes that only keep other jobs off its blocks give no units.
     """
@@ -150,7 +150,7 @@ class FirstFitPlacer:
         return tuple(one for one in self._guards if isinstance(one, Guard))
 
     def keep(self, guards: Sequence[Guard]) -> None:
-        """Place no job from now on that would delay one of these reservations, which are all there are."""
+        """From now on place no job that would delay these reservations, which are all there are."""
         self._guards = [*(one for one in self._guards if not isinstance(one, Guard)), *guards]
         self._own = {guard.job.id for guard in guards}
         self._views = None
@@ -191,7 +191,7 @@ class FirstFitPlacer:
         return self._views.of(demand)
 
     def place(self, demand: Demand) -> Placement | None:
-        """Return where the job starts and take it from the free resources, or None when it does not fit."""
+        """Return where the job starts and take it from free resources; None: it does not fit."""
         found = self.find(demand)
         if found is not None:
             self.take(demand.job, Allocation(nodes=found.nodes, held=found.held))
@@ -233,7 +233,7 @@ class FirstFitPlacer:
         return placement_on(*chosen, asked, mode_of(demand), self._columns, self._free)
 
     def _may_take_first(self, asked: Reading) -> bool:
-        """Return whether the very first nodes will do where there are enough, wherever they stand."""
+        """Return whether the very first nodes will do if they are enough, wherever they are."""
         # What a reservation leaves to one job is not what it leaves to the next one of its shape.
         is_as_listed = self._placer is None or self._placer.takes_first(asked.demand)
         return is_as_listed and not self._guards and _is_simple(asked.demand, asked.choice)
@@ -295,7 +295,7 @@ def _is_simple(demand: Demand, choice: GresChoice) -> bool:
 
 
 def is_settled(demand: Demand) -> bool:
-    """Return whether what first-fit does not place fits nowhere: it has looked at every node set."""
+    """Return whether what first-fit does not place fits nowhere: it looks at every node set."""
     if demand.job.limits_by_nodes_s or any(variant.gres_total for variant in demand.variants):
         return False
     if demand.contiguous:
@@ -316,7 +316,7 @@ def _are_enough(demand: Demand, variant: Variant, units: IntArray) -> bool:
 
 
 def _first_candidates(demand: Demand, variant: Variant, found: UsableNodes) -> UsableNodes | None:
-    """Return the very first of some nodes, as many as a simple job takes; None where they do not hold it."""
+    """Return the first of some nodes, as many as a simple job takes; None: it does not fit."""
     sums = np.cumsum(found.units)
     if demand.node_counts is None:
         count = int(np.searchsorted(sums, demand.units or 0)) + 1
@@ -333,7 +333,7 @@ def _first_candidates(demand: Demand, variant: Variant, found: UsableNodes) -> U
 
 
 def bids_at(placements: Sequence[Placement | None], table: BidTable, most: int) -> IntArray:
-    """Return the bids that hold what placed jobs hold, looked for among the first ``most`` of each job."""
+    """Return the bids that hold what placed jobs hold, among the first ``most`` of each job."""
     begin = np.searchsorted(table.job, np.arange(len(placements) + 1)).tolist()
     found: list[int] = []
     for place, placement in enumerate(placements):

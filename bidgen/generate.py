@@ -81,10 +81,10 @@ class Bids:
 
     Attributes:
         table: the bids.
-        first_fit: which jobs first-fit by priority starts; the first bid of each is where. Shape (jobs,).
-        placed: how many jobs first-fit by priority starts, with or without a bid within the caps.
+        first_fit: which jobs first-fit by priority starts, each at its first bid. Shape (jobs,).
+        placed: how many jobs first-fit by priority starts, with or without bid within the caps.
         complete: no job bid less because the time for bids was up.
-        could_bid: which jobs had something to bid on, whatever the caps left of it. Shape (jobs,).
+        could_bid: which jobs had something to bid on, whatever the caps left. Shape (jobs,).
         packed: for each packing the bids where it has jobs, as far as the caps left them.
     """
 
@@ -116,7 +116,7 @@ def generate_bids(
     is_over: Callable[[], bool] | None = None,
     others: Others | None = None,
 ) -> Bids:
-    """Return the bids of a window of jobs, highest priority first; none delays a guarded reservation.
+    """Return the bids of a window of jobs, highest priority first; none delays a guard's job.
 
     First bids are made as the cluster's placer says, by priority without one. Once ``is_over`` says
     that the time for bids is up, jobs bid where first-fit and packings place them only. ``others``
@@ -222,7 +222,7 @@ def place_alone(
     guards: tuple[Guard, ...] = (),
     is_over: Callable[[], bool] | None = None,
 ) -> Allocation | None:
-    """Return where a job could start on what is free if nothing else did, None when it fits nowhere.
+    """Return where a job could start on what is free if nothing else did; None if it fits nowhere.
 
     It delays no guarded reservation. Once ``is_over`` says that there is no more time, only
     first-fit looks.
@@ -247,7 +247,7 @@ def first_bid(
     *,
     use_switches: bool = True,
 ) -> BidTable:
-    """Return the first bid of a job that licences and limits have enough for, an empty table without one."""
+    """Return a job's first bid that licences and limits suffice for, an empty table without one."""
     most = 1 if cluster.columns.pools.are_empty else BidOptions().max_bids_per_job
     few = BidOptions(max_bids=most, max_bids_per_job=most, use_switches=use_switches)
     table = generate_bids((copied(demand, index=0),), cluster, few, is_over).table
@@ -286,7 +286,7 @@ class _Generator:
     def bids_of(
         self, demand: Demand, placements: Sequence[Placement | None], most: int, stagger: int
     ) -> ChosenWindows:
-        """Return placements, then windows, best first: a few more than ``most``, as some may be repeats."""
+        """Return placements, then windows, best first; more than ``most``: some may repeat."""
         most += ceil(most / 8) + 1
         if not self._columns.pools.hold(demand.job):
             return joined([])
@@ -396,7 +396,7 @@ class _Generator:
         return self._fields[key]
 
     def _scan(self, nodes: IntArray, units: IntArray, order: str) -> IntArray:
-        """Return usable nodes in a scan order: snapshot, below each switch, fullest first, shuffled."""
+        """Return usable nodes in scan order: snapshot, by switch, fullest first, shuffled."""
         if order == "tree":
             return nodes[np.argsort(self._topology.rank[nodes])]
         if order == "fullest":
@@ -432,7 +432,7 @@ class _Generator:
                 yield BidPhase.EXTRA, self._on_sets(list(sets), asked)
 
     def _in_units(self, asked: Reading, field: Field, group: int, most: int, stagger: int) -> ChosenWindows:
-        """Return bids on sets of nodes that topology units allow; jobs that ask alike have the same ones."""
+        """Return bids on node sets that topology units allow, equal for jobs that ask alike."""
         sets = islice(legal_sets(field, asked), _UNIT_SETS)
         key = ("units", asked.demand.form, asked.choice)
         found: ChosenWindows = field.once(key, lambda: self._on_sets(list(sets), asked))

@@ -1,4 +1,4 @@
-"""The windows of one job on one field as drafts of bids, and the order in which kinds of bids are taken.
+"""One job's windows on one field as drafts of bids, and the order in which kinds of bids are taken.
 
 Which of many windows become bids: those spread over the cluster, staggered, and the tight ones too.
 """
@@ -41,7 +41,7 @@ class BidPhase(IntEnum):
 
 @dataclass(slots=True)
 class JobWindows:
-    """The bids of one job on one field; ``by_figure`` sorts spread bids into classes by their place."""
+    """The bids of one job on one field; ``by_figure`` sorts spread bids into classes by place."""
 
     pool: NodesetArena
     field: Field
@@ -103,7 +103,7 @@ class JobWindows:
                 yield phase, self._drafted(part, mode)
 
     def _spread(self, fewest: Windows) -> Iterator[Windows]:
-        """Yield windows on more nodes than needed: 2 and 4 times the fewest, whole nodesets, all joined."""
+        """Yield windows on more nodes than needed: 2, 4 times that, whole nodesets, all joined."""
         most = most_nodes(self.asked.demand, self.asked.variant, len(self.field))
         if not len(fewest):
             return
@@ -120,7 +120,7 @@ def count_of(kept: dict[BidPhase, list[ChosenWindows]]) -> int:
 
 
 def by_figure(kept: dict[BidPhase, list[ChosenWindows]], most: int) -> ChosenWindows:
-    """Return a job's windows in the order of figure 4.5: A, then B, then C, spread bids among them."""
+    """Return a job's windows in figure 4.5's order: A, then B, then C, spread bids among them."""
     phases = (BidPhase.ALIGNED, BidPhase.INNER, BidPhase.JOINED)
     return joined([interleaved(kept[phase]) for phase in phases])[:most]
 
@@ -176,7 +176,7 @@ def _visits(most: int) -> IntArray:
 
 
 def _ranked(field: Field, windows: Windows) -> list[tuple[IntArray, IntArray]]:
-    """Return the windows of each level, lowest first, and their places from the tightest nodeset on."""
+    """Return each level's windows, lowest first, and their places from the tightest nodeset on."""
     last = windows.start + windows.length - 1
     left = field.run_last[last] - field.run_first[windows.start] + 1 - windows.length
     counts = [count for count in np.bincount(windows.level).tolist() if count]

@@ -1,7 +1,7 @@
 """Node sets that are no windows: around required nodes, and by search where no window holds a job.
 
-Windows are runs of a scan order. A job that asks for gres in all as well as cores, for few switches, or for
-required nodes, may fit on nodes that stand together in no order that was scanned. Here nodes are ranked by
+Windows are runs of a scan order. A job that asks for gres in all as well as cores, few switches or
+required nodes may fit on nodes that are together in no scanned order. Here nodes are ranked by
 weighted sums of what the job needs (units, each gres), for many weights, and the best are tried.
 """
 
@@ -42,14 +42,14 @@ def exhaustive_bids(field: Field, asked: Reading, is_over: Callable[[], bool]) -
 
 
 def legal_sets(field: Field, asked: Reading) -> Iterator[IntArray]:
-    """Yield sets of a field's nodes that topology units allow and that hold the job, the best first."""
+    """Yield sets of a field's nodes that topology units allow and that hold the job, best first."""
     demand, units = asked.demand, field.topology.units
     if units is None or not np.isin(demand.required, field.nodes).all():
         return
     each, needs = _needs(field, asked)
     amount = np.zeros((len(needs), len(field.topology.rank)))
     amount[:, field.nodes] = each
-    # Of each block the first nodes, or the last, so that two jobs may be on one; else those that give most.
+    # Of each block the first or last nodes, so two jobs may share it; else those that give most.
     orders = [field.nodes, field.nodes[::-1]]
     orders += [field.nodes[np.argsort(-field.units, kind="stable")]] if needs.any() else []
     for count in node_counts(asked, len(field)):
@@ -60,7 +60,7 @@ def legal_sets(field: Field, asked: Reading) -> Iterator[IntArray]:
 
 
 def _needs(field: Field, asked: Reading) -> tuple[FloatArray, FloatArray]:
-    """Return what each node gives of each need, shape (needs, m), and how much of each is needed."""
+    """Return what each node gives of each need, shape (needs, m), and how much of it is needed."""
     rows = [field.units, *(np.diff(sums) for sums in field.total_sums)]
     needs = [asked.demand.units or 0, *(low for _, _, low, _ in asked.choice.total)]
     return np.array(rows, np.float64), np.array(needs, np.float64)
@@ -77,7 +77,7 @@ def _scores(each: FloatArray, needs: FloatArray) -> Iterator[FloatArray]:
 
 
 def _leaf_groups(field: Field, demand: Demand, own: BoolArray) -> Iterator[BoolArray]:
-    """Yield which nodes may be mixed: all, or those below as few leaf switches as the job allows."""
+    """Yield which nodes may mix: all, or those below as few leaf switches as the job allows."""
     if demand.max_switches is None:
         yield np.ones(len(field), np.bool_)
         return
@@ -94,7 +94,7 @@ def _leaf_groups(field: Field, demand: Demand, own: BoolArray) -> Iterator[BoolA
 
 
 def required_sets(field: Field, asked: Reading, most: int, stagger: int) -> Iterator[IntArray]:
-    """Yield at most ``most`` node sets that hold all required nodes and others from different places."""
+    """Yield up to ``most`` node sets with all required nodes and others from different places."""
     is_required = np.isin(field.nodes, asked.demand.required)
     if int(is_required.sum()) < len(asked.demand.required):
         return

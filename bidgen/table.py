@@ -34,7 +34,7 @@ class BidTable:
         cores: cores on it, T_in, shape (entries,).
         memory: MiB on it, shape (entries,); None when no bid counts memory.
         gres: counts on it by gres name, shape (entries,) each, for the names some bid asks for.
-        own: 1 where the job gets the node, 0 where it only keeps others off, shape (entries,); None: 1.
+        own: 1 where the job gets the node, 0 where it keeps others off, shape (entries,); None: 1.
         gres_ratio: mean over the job's gres of (R_i + 1) / (R_max + 1), the k4 term of (5.7).
         gres_share: mean over the job's gres of R_i / G_max, the last term of (6.5).
         general_nodesets: |S|, all distinct nodesets over every g.
@@ -175,7 +175,7 @@ def sums_of(values: npt.NDArray[Number], indptr: IntArray) -> npt.NDArray[Number
 
 
 def pack(units: IntArray, indptr: IntArray, least: IntArray, total: IntArray) -> IntArray:
-    """Fill nodes one after another: all the first can give, ``least`` on every one after the last full.
+    """Fill nodes in turn: all the first can give, ``least`` on each one after the last full.
 
     ``least`` and ``total`` have shape (bids,); every bid can hold its total.
     """
@@ -196,7 +196,7 @@ def deal(room: IntArray, indptr: IntArray, total: IntArray) -> IntArray:
 
 
 def deal_evenly(room: IntArray, indptr: IntArray, total: IntArray) -> IntArray:
-    """Deal each bid's total over its entries as evenly as their room lets it; at most all the room."""
+    """Deal each bid's total over its entries as evenly as their room allows; at most all of it."""
     within = np.minimum(total, sums_of(room, indptr))
     return even(room, indptr, np.zeros(len(total), np.int64), within)
 
@@ -213,7 +213,7 @@ def even(units: IntArray, indptr: IntArray, least: IntArray, total: IntArray) ->
 
 
 def _water_level(most: IntArray, indptr: IntArray, least: IntArray, total: IntArray) -> IntArray:
-    """Return for each bid the smallest t with sum of max(least, min(most, t)) at least its total."""
+    """Return for each bid the least t whose sum of max(least, min(most, t)) reaches its total."""
     length = np.diff(indptr)
     # Where every node could give its even share, that is the level; elsewhere it is looked for.
     share = -(-total // np.maximum(length, 1))

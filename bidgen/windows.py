@@ -1,9 +1,9 @@
-"""Windows of a field: the node sets that bids of every class are made on, found for all starts at once.
+"""Windows of a field: the node sets for bids of every class, found for all starts at once.
 
-A window is ``length`` usable nodes from position ``start`` on. Inside one nodeset, a maximal contiguous run
-of nodes with free cores and enough free gres (Soner, section 4.1), it is contiguous: class A
-when it touches the nodeset's beginning or end, else B. Across nodesets it joins neighbours: class C. Below
-switches (AUCSCHED3) the nodesets of the lowest common switch count: they end where that switch does.
+A window is ``length`` usable nodes from position ``start`` on. Inside one nodeset, a maximal
+contiguous run of nodes with free cores and enough free gres (Soner, section 4.1), it is contiguous:
+class A if it touches the nodeset's beginning or end, else B. Across nodesets it joins neighbours:
+class C. Below switches (AUCSCHED3) nodesets of the lowest common switch count, and end with it.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from .candidates import ALL, Reading, most_nodes
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Field:
-    """Usable nodes of one job at one gres choice, in one scan order; arrays of shape (m,) or (m + 1,).
+    """Usable nodes of a job at one gres choice, in one scan order; array shapes (m,) or (m + 1,).
 
     Attributes:
         topology: the switches; ``use_switches`` lets nodesets end where a switch does (AUCSCHED3).
@@ -132,7 +132,7 @@ def fewest_windows(field: Field, asked: Reading, *, backward: bool = False) -> W
 
 
 def first_window(field: Field, asked: Reading) -> IntArray | None:
-    """Return the nodes of the first window of the fewest nodes that holds a job; None: no window does."""
+    """Return the nodes of the first window of fewest nodes that holds a job; None: none does."""
     counts = [None] if asked.demand.node_counts is None else sorted(node_counts(asked, len(field)))
     for count in counts:
         start, length = _forward(field, asked) if count is None else _of_length(field, count)
@@ -306,7 +306,7 @@ def node_counts(asked: Reading, usable: int) -> list[int]:
 
 
 def runs(mask: BoolArray, borders: BoolArray | None = None) -> tuple[IntArray, IntArray]:
-    """Return first and last indices of the maximal runs of a mask; a border before a node ends a run."""
+    """Return first and last indices of a mask's maximal runs; a border before a node ends a run."""
     before = np.concatenate([[False], mask[:-1]])
     after = np.concatenate([mask[1:], [False]])
     starts, ends = mask & ~before, mask & ~after

@@ -1,1 +1,1 @@
-"""Families of constraints: who takes how much of what there is, each stated once (registry.py lists them)."""
+"""Families of constraints: which bids take how much of what; each is stated once (registry.py)."""

@@ -16,7 +16,7 @@ from ..table import BidTable
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Claim:
-    """What a table's bids take of the cells of one resource: Σ amount·b ≤ capacity, a row for each cell.
+    """What a table's bids take of one resource's cells: Σ amount·b ≤ capacity, a row for each cell.
 
     Attributes:
         resource: what the cells hold.
@@ -25,7 +25,7 @@ class Claim:
         by_bid: bids take it as a whole; otherwise each entry of a bid takes its own.
         row, amount: which cell, and how much of it, shape (entries,); by bid (bids,).
         capacity: of each cell, shape (cells,): nodes; of a reservation's room its nodes.
-        per_core: what of an amount follows from each core on the entry, where a program deals the cores.
+        per_core: what of an amount follows from each core on the entry, if a program deals cores.
         beside_own: the amount less what the job has reserved there itself, below 0 where that is
             more; None: it has reserved nothing.
     """
@@ -43,7 +43,7 @@ class Claim:
     def fixed(self, cores: IntArray) -> IntArray:
         """Return what of the amounts does not follow from cores: amount = fixed + per_core × cores.
 
-        What a job has reserved itself counts in full: where a program deals it less, others may take it.
+        What a job has reserved counts in full: if a program deals it less, others may take it.
         """
         whole = self.amount if self.beside_own is None else self.beside_own
         fixed: IntArray = whole - self.per_core * cores

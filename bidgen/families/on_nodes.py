@@ -1,6 +1,6 @@
-"""Resources of nodes: cores, gres by name, memory. A cell is a node; bids take what they hold there.
+"""Resources of nodes: cores, gres by name, memory. A cell is a node; bids take what they hold.
 
-Room beside reservations for blocked jobs, too: what bids that outlast a reservation's start must leave.
+Also the room next to blocked jobs' reservations: what bids that outlast their start must leave.
 """
 
 from abc import abstractmethod
@@ -28,7 +28,7 @@ class OnNodes(Family):
 
     @abstractmethod
     def entries(self, table: BidTable) -> Iterator[tuple[Resource, IntArray, IntArray | int]]:
-        """Yield each resource, what entries hold of it, and how much follows from each core on them."""
+        """Yield each resource, what entries hold of it, and how much follows from each core."""
 
     def counts(self, capacity: IntArray) -> BoolArray | None:
         """Return where amounts are limited at all, shape of ``capacity``; None: everywhere."""
@@ -81,7 +81,7 @@ class Cores(OnNodes):
 
 
 class Gres(OnNodes):
-    """Σ_i U_in·R_i^gres·b_i ≤ A_n^gres for each node n and gres: Soner (5.4), (6.4); Σ u·R_j^gres (4.6).
+    """Σ_i U_in·R_i^gres·b_i ≤ A_n^gres for each n and gres: Soner (5.4), (6.4); Σ u·R_j^gres (4.6).
 
     Where a program chooses the nodes, Σ_j R_j^gres·t_nj (3.4) and what it deals of a total, y_nj.
     """
@@ -108,13 +108,13 @@ class Memory(OnNodes):
             yield MEMORY, table.memory, _memory_per_core(table)
 
     def counts(self, capacity: IntArray) -> BoolArray:
-        """Return which nodes limit memory: what is less than half of no limit was taken of a limit."""
+        """Return which nodes limit memory: less than half of "no limit" is the rest of a limit."""
         limited: BoolArray = capacity < UNLIMITED_MIB // 2
         return limited
 
 
 def _memory_per_core(table: BidTable) -> IntArray | int:
-    """Return the MiB that follow from each core of an entry; where its cores are fixed, so is its memory."""
+    """Return the MiB that follow from each core of an entry; 0 where its cores are fixed."""
     per_core = [
         0 if one.units_per_node is not None or one.exclusive else one.memory_per_core for one in table.demands
     ]
@@ -185,7 +185,7 @@ def _beside_own(claim: Claim, own: IntArray | None) -> Claim:
 
 
 def _places(guard: Guard, table: BidTable) -> tuple[IntArray, BoolArray]:
-    """Return where among the guarded nodes each entry stands, and whether it counts; shape (entries,)."""
+    """Return each entry's place among guarded nodes, and whether it counts; shape (entries,)."""
     place = np.minimum(np.searchsorted(guard.nodes, table.node), len(guard.nodes) - 1)
     long = np.repeat(_too_long(guard, table), table.lengths)
     return place, long & (guard.nodes[place] == table.node)

@@ -57,7 +57,7 @@ class LicensePool(ResourcePool):
 
 
 class Licenses(Pooled):
-    """Σ_i licences_j(i)·b_i ≤ free licences, for each name over the whole cluster; not in the papers."""
+    """Σ_i licences_j(i)·b_i ≤ free licences, for each name over the cluster; not in the papers."""
 
     name = _LICENSES
     title = "licences"
