@@ -203,13 +203,13 @@ def in_section(
 def record_options(
     *records: type, reader: str = "", more: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Decorator:
-    """Return a decorator that adds every option of records; ``more`` as ``filled_options`` has it."""
+    """Return a decorator that adds every option of records; ``more`` as in ``filled_options``."""
     every = options_in(*records).items()
     return in_order(click_option(option, reader, **(more or {}).get(name, {})) for name, option in every)
 
 
 def filled_options(*records: type, **more: dict[str, Any]) -> Decorator:
-    """Return a decorator that adds every option of records, which has its default where it is not given.
+    """Return a decorator that adds every option of records, with its default if it is not given.
 
     ``more`` has further arguments of ``click_option``, by option.
     """

@@ -1,4 +1,4 @@
-"""``aucsched evolve`` and ``dynsched``: running jobs that ask for more; ``simulate`` under policy evolving.
+"""``aucsched evolve``, ``dynsched``: running jobs that ask for more; ``simulate``, policy evolving.
 
 ``evolve`` is one extended iteration over a snapshot; ``dynsched`` answers running applications.
 """
@@ -67,7 +67,7 @@ def refuse_evolving(workload: str, options: dict[str, Any]) -> None:
 
 
 def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, list[str]]:
-    """Return the configuration that ``--fairness`` names, and the remarks on it to print once all is well.
+    """Return the configuration that ``--fairness`` names, and remarks to print if all is well.
 
     Raises:
         InputError: the file cannot be read.
@@ -153,7 +153,7 @@ def _check(workload: str, options: dict[str, Any]) -> None:
 @click.option("--snapshot-out", type=OUTPUT, help="The snapshot as it is afterwards.")
 @output_options
 def evolve(snapshot: str, requests: str | None, out: Output, **options: Any) -> None:
-    """Serve the requests of SNAPSHOT's running jobs (a file, or - for standard input), then start its queue.
+    """Serve requests of SNAPSHOT's running jobs (a file, - for standard input), start its queue.
 
     Requests are served first come, first served: from what is idle, else by stopping preemptible
     jobs, else by shrinking malleable ones, as far as the limits on the delay of queued jobs allow.
@@ -228,9 +228,9 @@ def _text(found: Evolution) -> str:
 @depth_options
 @link_options
 def dynsched(snapshot: str, **options: Any) -> None:
-    """Hold SNAPSHOT's nodes, running jobs and queue, and answer its jobs' DYN_REQUEST and DYN_RELEASE.
+    """Hold SNAPSHOT's nodes, running jobs and queue; answer its jobs' DYN_REQUEST and DYN_RELEASE.
 
-    The clock begins at the snapshot's time and counts real seconds. A killed process that is started again
+    The clock begins at the snapshot's time and counts real seconds. A killed process started again
     with its journal resumes where it ended. The command ends when no job runs and none waits.
     """
     from ..formats.native.cluster_file import load_snapshot, snapshot_to_json

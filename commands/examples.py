@@ -34,7 +34,7 @@ class InstanceKind:
 
     Attributes:
         nodes, cores, gpus: how many nodes, and what each has.
-        fans: nodes of a leaf switch, leaves of a switch above, and so on; a root stands above the last.
+        fans: nodes of a leaf switch, leaves of a switch above, and so on; a root is above the last.
         busy: share of all cores that running jobs hold.
         held: cores that a running job holds on each of its nodes.
         spans: nodes of a running job.
@@ -42,7 +42,7 @@ class InstanceKind:
         per_node: cores on each of its nodes; none given: as ``held``.
         priorities: the least and the greatest.
         exclusive: whether jobs want nodes whole.
-        window, max_bids, max_bids_per_job: options of the auction; as many jobs as the window wait.
+        window, max_bids, max_bids_per_job: the auction's options; as many jobs as ``window`` wait.
         example: file of the examples to take instead.
     """
 
@@ -122,7 +122,7 @@ def _document(kind: InstanceKind, seed: int) -> dict[str, Any]:
 
 
 def _fragments(rng: random.Random, kind: InstanceKind) -> tuple[list[int], list[int]]:
-    """Start running jobs at random places until the share of busy cores is reached; return what is free.
+    """Start running jobs at random places up to the share of busy cores; return what is free.
 
     Where a job does not fit on a node of its place, it leaves the node as it is.
     """
@@ -165,7 +165,7 @@ def _switches(nodes: int, width: int, fans: tuple[int, ...]) -> list[dict[str, A
 
 
 def _queue(rng: random.Random, kind: InstanceKind) -> list[dict[str, Any]]:
-    """Return the pending jobs; every seed deals each size equally often, so that demand differs little."""
+    """Return the pending jobs; each seed deals each size equally often: demand differs little."""
     sizes = _dealt(rng, kind.sizes, kind.window)
     per_node = _dealt(rng, kind.per_node or kind.held, kind.window)
     return [
@@ -183,7 +183,7 @@ def _dealt(rng: random.Random, values: tuple[int, ...], count: int) -> list[int]
 
 
 def _request(rng: random.Random, size: int, per_node: int, gpus: int) -> dict[str, Any]:
-    """Return a request of one of the papers' three types; some want GPUs, some consecutive nodes."""
+    """Return a request of one of the papers' three types; some want GPUs or consecutive nodes."""
     request: dict[str, Any] = rng.choice(
         [
             {"cores": size * per_node},

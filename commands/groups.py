@@ -21,7 +21,7 @@ TextWrapper.wordsep_re = TextWrapper.wordsep_simple_re
 
 
 class HelpGroup(click.Group):
-    """A group that prints its help when called alone, and says what a mistyped command may have meant."""
+    """A group that prints its help when called alone and suggests what a mistyped command meant."""
 
     #: A line of the help for each command, where it is known without importing it.
     lines: Mapping[str, str] = MappingProxyType({})
@@ -78,7 +78,7 @@ class HelpGroup(click.Group):
 
 
 class LazyGroup(HelpGroup):
-    """A group whose commands are imported when they are called; ``--help`` reads their lines from a table.
+    """A group that imports its commands when called; ``--help`` reads their lines from a table.
 
     Args:
         table: where each command stands and its line, in the order of the help: a module that is
@@ -109,7 +109,7 @@ def read_config(root: click.Group, context: click.Context, path: str) -> dict[st
     """Return the defaults that a file gives to commands, as click keeps them.
 
     Raises:
-        InputError: the file cannot be read, is no TOML, or names a command or an option there is not.
+        InputError: the file cannot be read, is no TOML, or names an unknown command or option.
     """
     from ..formats.reading import read_document
     from ..formats.settings_text import toml_tables

@@ -1,4 +1,4 @@
-"""``aucsched gain`` and ``forecast``: what a site's history says of other policies, and of jobs that wait."""
+"""``gain`` and ``forecast``: what a site's history says of other policies and of jobs that wait."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def moment_by(text: str, now: float) -> float:
             return datetime.fromisoformat(text.strip()).timestamp()
         # Without a zone: clocks may be set to summer time before that day, or back.
         here = datetime.fromtimestamp(now)  # noqa: DTZ006
-        time_of_day = datetime.strptime(words[-1], "%H:%M")  # noqa: DTZ007 - a time of the day has no zone
+        time_of_day = datetime.strptime(words[-1], "%H:%M")  # noqa: DTZ007 - it has no zone
         day = here.replace(hour=time_of_day.hour, minute=time_of_day.minute, second=0, microsecond=0)
         if len(words) == 1:
             return (day if day > here else day + timedelta(days=1)).timestamp()

@@ -1,4 +1,4 @@
-"""``aucsched negotiate``: both schedulers on a workload, and the options that each party has alone, too."""
+"""``aucsched negotiate``: both schedulers on a workload, and the options of each party alone."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def file_name(path: str) -> str:
 def read_log(
     path: str, content: bytes, processors: int | None, queue_weights: str | None = None
 ) -> tuple[SwfLog, Workload]:
-    """Return the log that a file holds, and its jobs; say on stderr how many rows were dropped, and why."""
+    """Return a file's log and its jobs; say on stderr how many rows were dropped, and why."""
     from ..formats.swf import parse_swf
     from ..simulation.log_columns import describe_dropped, workload_from_swf
     from ..simulation.logs.policies import weights_by_queue
@@ -188,7 +188,7 @@ class Output:
         render: Callable[[Console], None],
         page: Callable[[], str] | None = None,
     ) -> None:
-        """Write a page where ``--html`` asks for it, then a document (or its text) or what people read."""
+        """Write a page if ``--html`` asks for it, then a document (or its text) or plain text."""
         if self.html is not None and page is not None:
             write_text(self.html, page())
         if self.form == "json":

@@ -1,4 +1,4 @@
-"""``aucsched ibsched`` and ``aucsched irtsched``: one party of a negotiation each, each in a process.
+"""``aucsched ibsched`` and ``irtsched``: one party of a negotiation each, each in a process.
 
 What they share comes first: the link, the journal, and a cluster's runtime side. One process may be
 the runtime scheduler of several clusters, each with a clock and an ibsched of its own. Nothing is
@@ -145,7 +145,7 @@ def runtime_side(
 
 def tell(text: str) -> None:
     """Print a remark on stderr."""
-    # Unauthenticated peers cause remarks: that nobody reads stderr any more must not end the process.
+    # Unauthenticated peers cause remarks: a closed stderr must not end the process.
     with suppress(OSError):
         say(f"aucsched: {text}")
 
@@ -416,7 +416,7 @@ def ibsched(workload: str, **options: Any) -> None:
 @link_options
 @result_options
 def irtsched(*, workload: str | None, clusters: Path | None, **options: Any) -> int | None:
-    """Hold WORKLOAD's nodes and its running jobs, offer what is idle to ibsched, and print the metrics.
+    """Hold WORKLOAD's nodes and running jobs, offer what is idle to ibsched, and print the metrics.
 
     Both processes read the same WORKLOAD. The simulated clock is kept here. With --clusters one
     process holds several clusters, each with an ibsched, a clock and a journal of its own.

@@ -247,7 +247,7 @@ def policy_of(options: dict[str, Any]) -> IschedulerPolicy:
 def simulate_malleable_log(
     path: str, content: bytes, options: dict[str, Any], processors: int | None
 ) -> None:
-    """Play a log under a policy of applications, write what the options name, and print the metrics."""
+    """Play a log under a policy of applications, write what the options name, print the metrics."""
     from ..simulation.malleable_run import moved_bytes, simulate_malleable
 
     policy, settings = policy_of(options), _settings(options)

@@ -1,6 +1,6 @@
-"""``aucsched schedule``, ``explain``, ``compare``: one auction over a snapshot, and what it comes to.
+"""``aucsched schedule``, ``explain``, ``compare``: one auction over a snapshot, and its results.
 
-Why a job starts or waits; our award beside first-fit's and Slurm's. ``plan``: when its jobs will start.
+Why a job starts or waits; our award against first-fit's, Slurm's. ``plan``: when jobs will start.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
     from ..slurm.place import placement
 
     text, problems = placement(snapshot, result)
-    # In UTF-8 whatever the terminal's encoding is: an escape in its place would be another argument.
+    # In UTF-8 whatever the terminal's encoding: an escape instead would be another argument.
     write_bytes(output, text.encode())
     for problem in problems:
         note(problem)
@@ -87,7 +87,7 @@ def schedule(
     topology: str | None,
     **options: Any,
 ) -> None:
-    """Run one auction over SNAPSHOT (a file, or - for standard input) and print who starts where."""
+    """Run one auction over SNAPSHOT (a file, - for standard input) and print who starts where."""
     entered = perf_counter()
     from ..auction.options import options_with_preset
     from ..auction.step import run_step
@@ -162,11 +162,11 @@ def explain(
     history: str | None,
     **options: Any,
 ) -> None:
-    """Run the auction over SNAPSHOT and say why JOB (its id) starts or waits; without JOB, what nodes cost.
+    """Run the auction over SNAPSHOT and say why JOB (an id) starts or waits; without JOB, prices.
 
-    The output shows the request of the job and its bids, with their cost and what each lacks. It names the
-    jobs and nodes that keep the job from starting and the smallest change of its request that would start
-    it. It gives the latest start if running jobs end as estimated. Prices are in the objective's units.
+    The output shows the job's request and its bids, with their cost and what each lacks. It names
+    jobs and nodes that keep it from starting and the least change of its request that would start
+    it. It gives the latest start if running jobs end as estimated. Prices are in objective units.
     """
     from ..api.auctions import explain as explained
     from ..auction.explain.overview import Overview
@@ -235,7 +235,7 @@ def _why_never(found: Explanation | Overview, snapshot: Snapshot) -> str:
 @top_option
 @output_options
 def compare(snapshot: str, out: Output, **options: Any) -> None:
-    """Run the auction over SNAPSHOT and compare its award with first-fit by priority and Slurm's own plan.
+    """Run the auction over SNAPSHOT; compare its award with first-fit by priority and Slurm's plan.
 
     Slurm's plan is what its backfill scheduler expected when the snapshot was taken: the jobs'
     expected_start_time, which aucsched snapshot slurm keeps.
@@ -275,8 +275,8 @@ class PlanOptions:
 def plan(snapshot: str, jobs: int, gantt: Path | None, out: Output) -> None:
     """Plan SNAPSHOT (a file, or - for standard input): when and where each of its jobs will start.
 
-    The plan gives each job, in order of priority, the earliest start that running jobs, advance reservations,
-    licences and the jobs planned before it allow. To replan after a change, plan a new snapshot.
+    The plan gives each job, by priority, the earliest start that running jobs, licences, advance
+    reservations and jobs planned before it allow. To replan after a change, plan a new snapshot.
     """
     from ..auction.planning.plan import plan as make_plan
     from ..formats.native.cluster_file import load_snapshot

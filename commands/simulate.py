@@ -77,7 +77,7 @@ Examples:
 def simulate(workload: str, **options: Any) -> None:
     """Simulate a log (SWF) or a workload of nodes under a policy, and print the metrics.
 
-    A log is read plain or gzip; a workload of nodes is what aucsched workload makes; - reads standard
+    A log is read plain or gzip; a workload of nodes comes from aucsched workload; - reads standard
     input. Under --policy evolving it is dynamic-esp or quadflow, in an order that --seed draws.
     """
     policies = split_policies(options["policy"])
@@ -141,8 +141,8 @@ def board(
     """Play LOG, in the Standard Workload Format, under published policies and ours.
 
     The table has the lowest mean bounded slowdown first. SJF, Smith, WFP3, UNICEP and F1 to F4 are
-    orders of the queue, each under EASY backfilling. A policy is on the edge if no other is at least
-    as good in both bounded slowdown and longest wait and better in one, and it leaves no job unstarted.
+    queue orders, each under EASY backfilling. A policy is on the edge if it leaves no job unstarted
+    and no other is at least as good in both bounded slowdown and longest wait and better in one.
     """
     from ..api.simulations import FEWEST_BLOCKS, on_edge
     from ..api.simulations import board as played

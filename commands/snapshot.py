@@ -1,4 +1,4 @@
-"""``aucsched snapshot``, ``check``, ``topology``, ``schema``: files of a cluster made, read and described."""
+"""``aucsched snapshot``, ``check``, ``topology``, ``schema``: make and describe cluster files."""
 
 import re
 from pathlib import Path
@@ -39,7 +39,7 @@ answer_options = record_options(SlurmFiles, more={name: {"type": INPUT} for name
 )
 @click.option("-o", "--output", type=TEXT_OUTPUT, default="-", show_default=True, help="The snapshot file.")
 def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> None:
-    """Make a snapshot from Slurm 21.08 to 26.05: from files of its output, and live for what is not given.
+    """Make a snapshot from Slurm 21.08 to 26.05: from files of its output, live for the rest.
 
     A file - is standard input. What the snapshot cannot express is listed in its notes and in a
     job's unsupported, and reported on stderr.
@@ -67,7 +67,7 @@ def parse_time(name: str, text: str) -> float:
     """Return an option's time in seconds since the epoch; an ISO 8601 time without a zone is UTC.
 
     Raises:
-        OptionError: it is neither a number of seconds from 0 on nor an ISO 8601 time from 1970 to 9999.
+        OptionError: it is neither seconds from 0 on nor an ISO 8601 time from 1970 to 9999.
     """
     from ..formats.native.forms import read_time
 
@@ -105,7 +105,7 @@ def check(snapshot: str, out: Output, *, strict: bool) -> None:
 @plot_option("Picture of the network: nodes by leaf group, and their order")
 @output_options
 def topology(topology: str, plot: Path | None, out: Output) -> None:
-    """Check a network as a graph and describe it: levels, groups, distances, the order of its nodes.
+    """Check a network as a graph and describe it: levels, groups, distances, order of its nodes.
 
     TOPOLOGY is topology.conf, topology.yaml, scontrol show topology, a snapshot or workload, the
     topology member of one, GraphML, node-link JSON (- for standard input); or torus:16x8x8,

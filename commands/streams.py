@@ -1,4 +1,4 @@
-"""Standard input, output and error as the command uses them: also closed, full, or of a narrow encoding."""
+"""Standard input, output and error of the command: also closed, full, or narrow in encoding."""
 
 import codecs
 import errno
@@ -32,14 +32,14 @@ def prepare_streams() -> None:
 
 
 def give_up_output() -> None:
-    """Drop what is held back: nobody is left to tell, and the interpreter must not try at its end."""
+    """Drop what is held back: no reader is left, and the interpreter must not try at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, _STDOUT)
     os.close(nowhere)
 
 
 def _fill(number: int) -> None:
-    """Let a closed stream's number be one that fails when it is used, so that no other file takes it."""
+    """Make a closed stream's number one that fails in use, so that no other file takes it."""
     try:
         os.fstat(number)
     except OSError:

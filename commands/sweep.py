@@ -70,8 +70,8 @@ def sweep(
 ) -> None:
     """Run every combination of options over a snapshot or a workload, in parallel processes.
 
-    Options with N,… or NAME,… take lists: --window 25,50,100; of several policies each gets what it reads.
-    A sweep that was stopped resumes when the same command is given again: only runs in progress are lost.
+    Options with N,… or NAME,… take lists: --window 25,50,100; each of several policies gets what it
+    reads. Give the same command again to resume a stopped sweep: only runs in progress are lost.
     With more values or another option the sweep grows: completed runs are not repeated.
     """
     from ..formats.writing import is_stream, write_text

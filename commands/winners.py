@@ -68,7 +68,7 @@ def winners(began: float | None, /, file: str, export: str | None, out: Output, 
 
 
 def _note_slow_reading(began: float | None, options: dict[str, Any]) -> None:
-    """Say where a file alone took the time limit: a quick search follows, so that there is an award."""
+    """Say if the file alone took the time limit: a quick search follows, to have an award."""
     from ..models.winners.determine import time_limit_of
 
     limit_s = time_limit_of(options["time_limit_s"], options["work_limit"])

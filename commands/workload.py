@@ -1,4 +1,4 @@
-"""``aucsched workload``: look at workloads; make the papers': ``esp`` to ``table-8.6``, ``ischeduler``."""
+"""``workload``: look at workloads; make the papers': ``esp`` to ``table-8.6``, ``ischeduler``."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def soner(mix: str, output: Path, **options: Any) -> None:
 
 
 def _table(table: str, about: str, *more: type) -> click.Command:
-    """Return the command that makes a workload of a table, with what its help says and more options."""
+    """Return the command that makes a table's workload, with its help text and more options."""
 
     @click.command(f"table-{table}", help=about)
     @record_options(*more)
@@ -218,7 +218,7 @@ class UserTrace:
 @filled_options(TraceSize, SeedOption, SystemTrace, UserTrace)
 @output_option
 def ischeduler(kind: str, output: Path, **options: Any) -> None:
-    """Make a trace of applications (SWF): of a system's jobs, or of one user's (Weissman, 4.1 and 4.2).
+    """Make a trace of applications (SWF): a system's jobs, or one user's (Weissman, 4.1 and 4.2).
 
     What a job asks for are its ideal processors, its run time is the one on those. A file with the
     ending .gz is compressed.

@@ -1,4 +1,4 @@
-"""``aucsched workload slurm-events, alibaba, from-swf, from-csv, from-sacct``: logs made into workloads."""
+"""``workload slurm-events, alibaba, from-swf, from-csv, from-sacct``: logs made into workloads."""
 
 from __future__ import annotations
 

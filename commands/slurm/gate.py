@@ -66,7 +66,7 @@ def down(*, licence: str) -> None:
 @gate.command()
 @licence_option
 def status(*, licence: str) -> int:
-    """Say whether the gate is up, for how long, and how many licences it holds; exit 1 if it is down."""
+    """Say if the gate is up, for how long, and how many licences it holds; exit 1 if it is down."""
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.license_gate import gates, licence_count
 
@@ -89,7 +89,7 @@ def status(*, licence: str) -> int:
 @click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's jobs; repeatable.")
 @dry_run_option
 def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dry_run: bool) -> int:
-    """Put waiting jobs behind the gate that are not behind it; for sites without its job_submit.lua.
+    """Put waiting jobs behind the gate, if not yet there; for sites without its job_submit.lua.
 
     Exit 1 if Slurm refused some.
     """

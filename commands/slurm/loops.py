@@ -76,7 +76,7 @@ def say_unknown_release() -> None:
 
 @contextmanager
 def looping(name: str, options: LoopOptions) -> Iterator[tuple[Metrics, Ticker]]:
-    """Give the figures of a loop, answered where ``--metrics`` says, and its passes, which signals end."""
+    """Give a loop's figures, served where ``--metrics`` says, and its passes, which signals end."""
     from ...slurm.live.loop_metrics import Metrics, served
     from ...slurm.live.ticker import Ticker
 
@@ -109,7 +109,7 @@ def log_of(path: Path | str, options: LoopOptions) -> RotatedLog:
 @answer_options
 @auction_options
 def shadow(*, log: str, **options: Any) -> None:
-    """Watch a live Slurm: every interval a snapshot, the auction, a line of a log. Nothing is changed.
+    """Watch a live Slurm: each interval a snapshot, the auction, a log line. Nothing is changed.
 
     It needs no root: squeue, scontrol show and sinfo are all that is run. Answers that are given as
     files are read again in each pass.
@@ -194,7 +194,7 @@ class ReportOptions:
 @top_option
 @output_options
 def report(logs: tuple[str, ...], starved: float, workload: Path | None, out: Output) -> None:
-    """Compare Slurm's starts with the auction's offers: waits, slowdowns, use, levels, gains and losses.
+    """Compare Slurm's starts with auction offers: waits, slowdowns, use, levels, gains and losses.
 
     LOG... are the shadow's logs, with the renamed ones, in any order.
     """
@@ -307,7 +307,7 @@ def _shown(settings: Settings, checked: Any) -> int:
 
 
 def _until_told(settings: Settings, checked: Any) -> int:
-    """Run passes until a signal comes, or as many as were asked for; the pass at hand is finished."""
+    """Run passes until a signal comes, or as many as asked for; the pass at hand is finished."""
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.actions import one_scontrol
     from ...slurm.live.live_forecasts import LiveForecasts
@@ -341,7 +341,7 @@ def _until_told(settings: Settings, checked: Any) -> int:
 
 
 def _own_lock(settings: Settings) -> Path:
-    """Return the lock's file, which slurmctld's answer names; all but a single pass wait for that."""
+    """Return the lock's file, which slurmctld's answer names; all but a single pass wait for it."""
     from ...slurm.answers.live import UnreachableError, ask_slurm
     from ...slurm.live.ticker import Stopping, default_lock
 

@@ -1,6 +1,6 @@
-"""``aucsched slurm status``, ``doctor``, ``unit``, ``config``, ``panel``: what operating a loop takes.
+"""``aucsched slurm status``, ``doctor``, ``unit``, ``config``, ``panel``: how to run a loop.
 
-How cluster, gate and loops stand; whether a loop works; a service's unit, its options as TOML, its dashboard.
+The state of cluster, gate, loops; whether a loop works; a service's unit, options, dashboard.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _of_loop(known: Mapping[str, Samples], now: float) -> list[tuple[str, str]]:
 @licence_option
 @no_rest_options
 def doctor(*, licence: str) -> int:
-    """Check versions, clock, rights, topology, settings, licences, nodes and gate; exit 1 if one fails.
+    """Check versions, clock, rights, topology, settings, licences, nodes, gate; exit 1 if any fail.
 
     It only reads, and changes nothing.
     """
