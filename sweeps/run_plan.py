@@ -96,8 +96,8 @@ def make_plan(
 ) -> RunPlan:
     """Return the plan of a sweep over a file; every combination has been checked.
 
-    The file's content tells what it is; ``-`` reads standard input. A combination of options that cannot go
-    together is left out, with a note.
+    The file's content tells what it is; ``-`` reads standard input. A combination of options that
+    cannot go together is left out, with a note.
 
     Raises:
         InputError: the file cannot be read or is none of the kinds.

@@ -142,7 +142,7 @@ class Associations:
 
 
 class _Stated(NamedTuple):
-    """A limit that an entry sets: its name, what it limits, and to how much; None: that is not told."""
+    """A limit that an entry sets: its name, what it limits, and to how much; None: not told."""
 
     key: str
     what: str
@@ -200,9 +200,9 @@ def read_limits(
 ) -> Associations:
     """Return the limits of every QOS and association; what is not read is noted.
 
-    ``cluster``: its name, where it is known: sacctmgr prints the associations of all clusters.
-    ``partitions``: the cluster's, of which a user may have an association each, and the QOS of each.
-    ``is_safe``: no job starts that could use more minutes than are left (``AccountingStorageEnforce=safe``).
+    ``cluster``: its name, if known: sacctmgr prints the associations of all clusters.
+    ``partitions``: the cluster's, each with its QOS; a user may have an association for each.
+    ``is_safe``: no job starts that could exceed its minutes (``AccountingStorageEnforce=safe``).
 
     Raises:
         InputError: the text is neither command's, a value is no number, or it is of other clusters.
@@ -277,7 +277,7 @@ def _limits(
 
 
 def _stated(entry: LimitRecord, notes: Notes, *, is_safe: bool) -> Iterator[_Stated]:
-    """Yield the limits that an entry sets; an account's of a job or a user are its users' defaults."""
+    """Yield an entry's limits; an account's for a job or a user are its users' defaults."""
     known = _TOGETHER.keys() - {"MaxJobs"} if entry.account and not entry.user else _READ
     for name, text in entry.fields.items():
         key = _ALIASES.get(name, name)
@@ -308,7 +308,7 @@ def _amounts(entry: LimitRecord, name: str, notes: Notes, *, is_safe: bool) -> I
 
 
 def _left(entry: LimitRecord, limit: int, used: int | None, notes: Notes, *, is_safe: bool) -> int | None:
-    """Return the core-seconds that GrpTRESMins leaves; None: not told, or it keeps no job from starting."""
+    """Return the core-seconds that GrpTRESMins leaves; None: not told, or it holds back no job."""
     if used is None:
         told = "only scontrol show assoc_mgr tells the usage"
         notes.unread("limits", f"{entry.name}: GrpTRESMins is not read: {told}")

@@ -16,8 +16,8 @@ def limits_beside(
 ) -> Iterator[tuple[Limit, dict[str, dict[str, int]]]]:
     """Yield each limit, and what it is for those of whom Slurm counts something else than it would.
 
-    Slurm counts a node that jobs share once, minutes times the UsageFactor of their QOS, and also jobs
-    that the limit does not hold back because their QOS sets another one.
+    Slurm counts a node that jobs share once, minutes times the UsageFactor of their QOS, and also
+    jobs that the limit does not hold back because their QOS sets another one.
 
     Args:
         limits: of the site.
