@@ -191,8 +191,17 @@ def check_result_options(options: dict[str, Any]) -> None:
 
 def write_result(result: Negotiated, options: dict[str, Any]) -> None:
     """Write the files that the options name, then the metrics."""
-    from ..formats.writing import write_text
     from ..reports.gantt import draw_malleable
+
+    _write_messages(result, options)
+    if options["gantt"] is not None:
+        draw_malleable(result, options["gantt"])
+    settings = {name: options[name] for name in _NAMED if options[name] not in (None, False)}
+    write_report(replace(result, settings=settings), result.play.name, options)
+
+
+def _write_messages(result: Negotiated, options: dict[str, Any]) -> None:
+    from ..formats.writing import write_text
     from ..simulation.negotiated.trace import mermaid, trace_json, trace_text
 
     if options["trace"] is not None:
@@ -200,10 +209,6 @@ def write_result(result: Negotiated, options: dict[str, Any]) -> None:
         write_text(options["trace"], trace_json(result) if is_json else trace_text(result))
     if options["mermaid"] is not None:
         write_text(options["mermaid"], mermaid(result.sent, options["mermaid_messages"] or 60))
-    if options["gantt"] is not None:
-        draw_malleable(result, options["gantt"])
-    settings = {name: options[name] for name in _NAMED if options[name] not in (None, False)}
-    write_report(replace(result, settings=settings), result.play.name, options)
 
 
 def known_runs(options: dict[str, Any]) -> dict[str, dict[int, tuple[int, float]]]:
@@ -282,7 +287,7 @@ def only_option(
 
 
 def _run(workload: str, options: dict[str, Any]) -> Negotiated:
-    from ..simulation.negotiated.negotiated_run import batch_settings, runtime_settings
+    from ..simulation.negotiated.negotiated_run import StalledError, batch_settings, runtime_settings
     from ..simulation.negotiated.negotiated_run import negotiate as run
 
     play = play_from(workload, options)
@@ -290,7 +295,14 @@ def _run(workload: str, options: dict[str, Any]) -> Negotiated:
         play = replace(play, runtimes=options["runtimes"])
     chosen = taken_from(NegotiationOptions, options)
     batch, runtime = batch_settings(play, chosen), runtime_settings(chosen)
-    with progress_over(len(play.arrivals)) as progress:
-        result = run(play, batch, runtime, progress=progress, known=known_runs(options))
+    try:
+        with progress_over(len(play.arrivals)) as progress:
+            result = run(play, batch, runtime, progress=progress, known=known_runs(options))
+    except StalledError as stalled:
+        # Its messages say why.
+        _write_messages(stalled.came, options)
+        if options["trace"] or options["mermaid"]:
+            note("the messages until it stalled are written, and no other file")
+        raise
     keep_runs(play, result.done, options)
     return result

@@ -19,7 +19,7 @@ class StuckError(AucschedError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A message as it was sent: when, by which party, to or from which runtime scheduler."""
+    """A message as it was sent: when on the clock of its runtime scheduler, which that is, by which party."""
 
     time_s: float
     from_batch: bool
@@ -113,5 +113,6 @@ class Pair:
 
     def _note(self, send: Send, *, from_batch: bool) -> None:
         if self._observe is not None:
-            now = max(state.machine.now_s for state in self.runtimes.values())
+            # A transaction's seconds pass on the clock of its own runtime scheduler alone.
+            now = self.runtimes[send.peer].machine.now_s
             self._observe(Sent(time_s=now, from_batch=from_batch, peer=send.peer, message=send.message))

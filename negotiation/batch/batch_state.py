@@ -57,6 +57,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         memory: what the transaction remembers of its attempts.
         believed: how many jobs the runtime scheduler believes to wait here: with none it makes no offer.
         hears_s: when it stops its clock to hear of a job that comes, None: it knows of none.
+        most: how many jobs an atomic Map may map, half as many as the one refused last; None: any number.
     """
 
     phase: SessionPhase = SessionPhase.CLOSED
@@ -68,6 +69,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     memory: LastAttempt = LastAttempt()
     believed: int = 0
     hears_s: float | None = None
+    most: int | None = None
 
     @property
     def is_open(self) -> bool:
@@ -348,6 +350,9 @@ def answered(
         running={job: dispatched for job, dispatched in state.dispatched.items() if dispatched.peer == peer},
     )
     slots = MAPPERS[settings.mapper](request)
+    if session.most is not None:
+        for slot in [slot for slot in slots if slot.nodes][session.most :]:
+            slot.nodes = 0
     code = DECISIONS[settings.decision](request, slots, session.memory)
     if message.attempt >= settings.max_attempts:
         code = Code.ACCEPT

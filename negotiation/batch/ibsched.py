@@ -183,6 +183,10 @@ def _offered(state: BatchState, message: ResourceOffer, peer: str) -> Step:
         return state, ()  # it crossed the end
     session = _in_order(_open_session(state, peer), message)
     state = admit(_replace(state, now_s=max(state.now_s, message.time_s)))
+    if message.negotiation == 0 and state.settings.atomic:
+        # The same Map would be refused again: of one job alone some Map starts once all is idle.
+        is_refused = message.code is Code.REJECT
+        session = _replace(session, most=max(1, session.memory.mapped // 2) if is_refused else None)
     # Urgent jobs void the transaction; the runtime scheduler offers again when they run.
     if message.negotiation == 0 or any(to == peer for to, _ in _unsent(state).values()):
         return _pursue(with_session(state, peer, abort(session, SessionPhase.WAITING)))

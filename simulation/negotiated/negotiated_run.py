@@ -65,6 +65,14 @@ class Recorder(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                 self.since[job] = (machine.now_s, record.nodes)
 
 
+class StalledError(StuckError):
+    """A run stalled; ``came`` is what there is of it."""
+
+    def __init__(self, text: str, came: Negotiated) -> None:
+        super().__init__(text)
+        self.came = came
+
+
 def negotiate(
     play: Play,
     batch: BatchSettings,
@@ -77,7 +85,7 @@ def negotiate(
     """Run the schedulers on a workload until every job has ended; ``known`` are runs of before.
 
     Raises:
-        StuckError: a job would never start, or the clock came to ``until_s`` seconds.
+        StalledError: a job would never start, or the clock came to ``until_s`` seconds.
     """
     machines = play.machines(runtime.parts)
     first = {peer: runtime.parts * play.nodes.index(one.names[0]) for peer, one in machines.items()}
@@ -94,8 +102,12 @@ def negotiate(
     runtimes = {peer: RuntimeState(settings=runtime, machine=machine) for peer, machine in machines.items()}
     state = BatchState(settings=batch, arrivals=play.arrivals, known=known or {})
     pair = Pair(state, runtimes, sent.append, watch)
-    pair.run()
-    return Negotiated(
+    why = ""
+    try:
+        pair.run()
+    except StuckError as error:
+        why = str(error)
+    came = Negotiated(
         play=play,
         batch=batch,
         runtime=runtime,
@@ -105,6 +117,9 @@ def negotiate(
         lost_node_s=pair.batch.lost_node_s,
         known=known or {},
     )
+    if why:
+        raise StalledError(why, came)
+    return came
 
 
 def runs_of(play: Play, done: Mapping[str, JobReport]) -> list[tuple[str, str, int, float]]:

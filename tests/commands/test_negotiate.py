@@ -14,6 +14,7 @@ from support.negotiation import rigid
 from support.run import Done, aucsched
 
 from aucsched.auction.decide import decide
+from aucsched.cli import run as command
 from aucsched.cluster.jobs import JobKind
 from aucsched.negotiation.batch import auction_map
 from aucsched.negotiation.batch.batch_state import Arrival
@@ -448,6 +449,52 @@ def test_several_runtime_schedulers_share_one_queue(run: Callable[..., Done], tm
     assert refused.stderr.startswith(f"{path}: jobs[")
     assert "2 nodes are above the 1 that a runtime scheduler has" in refused.stderr
     assert "--runtimes 5: there are 4 nodes" in run("negotiate", path, "--runtimes", "5").stderr
+
+
+def test_a_trace_has_the_clock_of_each_message_s_runtime_scheduler(
+    run: Callable[..., Done], tmp_path: Path
+) -> None:
+    """The two seconds of one's transaction pass on its own clock."""
+    trace = tmp_path / "t.jsonl"
+    options = ("--mapper", "greedy", "--runtimes", "2", "--transaction-seconds", "2")
+    done = run("negotiate", "esp", *options, "--trace", str(trace))
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in trace.read_text().splitlines()[1:]]
+    assert all(line["message"].get("time_s", line["time_s"]) == line["time_s"] for line in lines)
+    for peer in ("r1", "r2"):
+        times = [line["time_s"] for line in lines if line["peer"] == peer]
+        assert times == sorted(times)
+
+
+def test_after_an_atomic_map_that_was_refused_fewer_jobs_are_mapped(
+    run: Callable[..., Done], tmp_path: Path
+) -> None:
+    """Mapper greedy counts nodes: it mapped both jobs for ever, of whose feature there is one node."""
+    nodes = [{"name": "n1", "cores": 1, "features": ["x"]}, {"name": "n2", "cores": 1}]
+    job = {"priority": 1, "cores": 1, "features": ["x"], "arrival_s": 0, "run_time_s": 10}
+    path = workload(tmp_path, [{**job, "id": name} for name in "ab"], nodes=nodes)
+    rows = tmp_path / "rows.csv"
+    done = run("negotiate", path, "--atomic", "--mapper", "greedy", "--jobs-out", str(rows))
+    assert done.returncode == 0, done.stderr
+    # The second transaction maps a alone, that at its end b.
+    assert [line.split(",")[5] for line in rows.read_text().splitlines()[1:]] == ["120", "130"]
+
+
+def test_a_negotiation_that_stalls_has_a_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("aucsched.negotiation.pair.PATIENCE", 0)
+    path = workload(tmp_path, [{"id": "a", "priority": 1, "cores": 1, "arrival_s": 5, "run_time_s": 10}])
+    trace, diagram, rows = (tmp_path / name for name in ("t.txt", "d.mmd", "rows.csv"))
+    files = ("--trace", str(trace), "--mermaid", str(diagram), "--jobs-out", str(rows))
+    assert command(["negotiate", str(path), *files]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "note: the messages until it stalled are written, and no other file",
+        "aucsched: nothing happens any more, but there are: jobs to come",
+    ]
+    assert "RESOURCE_OFFER 1.1 n" in trace.read_text()
+    assert "RESOURCE_OFFER 1.1" in diagram.read_text()
+    assert not rows.exists()
 
 
 def test_a_promised_job_may_have_started_elsewhere_since(run: Callable[..., Done], tmp_path: Path) -> None:
