@@ -75,12 +75,17 @@ class Selective(ProfiledPolicy):
         profile = self._profile(now)
         submit, estimate, most = self._requests.submit, self._estimate, self._options.expansion_factor
         overdue = [job for job in self._queue if now - submit[job] + estimate[job] >= most * estimate[job]]
-        first = set(overdue)
-        for job in [*overdue, *(job for job in self._queue if job not in first)]:
-            if not self._counts[FREE]:
-                break
-            if not self._starts(job, now, profile) and job in first:
-                self._reserve(job, profile)
+        first, begin = set(overdue), 0
+        order = [*overdue, *(job for job in self._queue if job not in first)]
+        for place, job in enumerate(order):
+            # What does not fit beside the reservations so far cannot start later in the pass. Reservations
+            # are made when a job behind them may start: for others they do not matter.
+            if self._size[job] > self._counts[FREE] or not profile.holds(self._size[job], estimate[job]):
+                continue
+            for other in order[begin:place]:
+                if other in first:
+                    self._reserve(other, profile)
+            begin = place + self._starts(job, now, profile)
 
 
 class Slack(QueuePolicy):
