@@ -18,14 +18,14 @@ import numpy as np
 from ..bidgen.candidates import GuardedViews
 from ..bidgen.generate import place_alone
 from ..cluster.jobs import Job
-from ..cluster.resources.allocation import Allocation, StartingJob, add_allocation, allocation_of_resources
+from ..cluster.resources.allocation import Allocation, add_allocation, allocation_of_resources
 from ..cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, nothing_held
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..cluster.resources.pools import Held
 from ..cluster.schedule import Award
-from .state import Hold, Holds, SnapshotState, StepState
+from .state import Holds, SnapshotState, StepState
 
 _Found = TypeVar("_Found")
 
@@ -64,16 +64,16 @@ def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) ->
     """
     jobs = {one.id: one for one in state.snapshot.jobs}
     started = [(jobs[one.job], allocation_of_resources(one.nodes, state.columns)) for one in awards]
-    taken = [(allocation, one.limit_on_s(len(allocation.nodes))) for one, allocation in started]
     # Who is past its end holds what it has, a moment longer.
     now, soon = state.now, nextafter(state.now, inf)
-    holds = Holds(replace(hold, end=max(hold.end, soon)) for hold in state.holds)
+    beside = state.beside(started)
+    holds = Holds(replace(hold, end=max(hold.end, soon)) for hold in beside.holds)
     # Places are looked for as if all that ends had ended; then what they hold of limits says when.
     pools = state.columns.pools.copy()
     for running in state.snapshot.running:
         if running.end_time is not None:
             pools.end(running, state.snapshot.time)
-    forecast = Forecast(replace(state, holds=holds, columns=replace(state.columns, pools=pools)), taken)
+    forecast = Forecast(replace(beside, holds=holds, columns=replace(beside.columns, pools=pools)))
     found = forecast.first(job)
     if found is not None and (since := _pools_last(state, job, found[1].held, started)) > found[0]:
         found = None if since == inf else forecast.first(job, since=since)
@@ -106,11 +106,6 @@ def _pools_last(
     return since if pools.hold(job, held) else inf
 
 
-def limits_of(starts: Iterable[StartingJob]) -> list[tuple[Allocation, float | None]]:
-    """Return what starts hold, and for how long."""
-    return [(start.allocation, start.demand.job.limit_on_s(len(start.allocation.nodes))) for start in starts]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ReservedPlace:
     """A place kept clear for a waiting job, from a start up to an end (seconds since the epoch)."""
@@ -135,7 +130,6 @@ class Forecast:
 
     Args:
         state: the cluster.
-        taken: what starts now, and its time limit in seconds; None: it never ends.
         kept: reservations made before.
         is_over: whether there is no more time: places are then looked for by first-fit only.
 
@@ -147,22 +141,15 @@ class Forecast:
     def __init__(
         self,
         state: StepState,
-        taken: Iterable[tuple[Allocation, float | None]] = (),
         kept: Iterable[ReservedPlace] = (),
         is_over: Callable[[], bool] | None = None,
     ) -> None:
         self._state = state
         self._is_over = is_over
         self._limited = state.columns.total.memory < UNLIMITED_MIB
-        now, free = state.now, state.columns.free.copy()
-        more = []
-        for allocation, limit in taken:
-            add_allocation(free, allocation, -1, self._limited)
-            more.append(Hold(end=inf if limit is None else now + limit, allocation=allocation))
-        self._free = free
-        holds = Holds((*state.holds, *more)) if more else state.holds
-        self._given_back = holds.laid_out(free.gres)
-        self._ends = np.maximum(self._given_back.ends, now)
+        self._free = state.columns.free.copy()
+        self._given_back = state.holds.laid_out(self._free.gres)
+        self._ends = np.maximum(self._given_back.ends, state.now)
         self._keep(kept)
 
     def beside(self, kept: Iterable[ReservedPlace], moments: Iterable[float] = ()) -> "Forecast":

@@ -5,7 +5,6 @@ it, beside them.
 """
 
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from typing import NamedTuple
@@ -16,7 +15,7 @@ from ..cluster.resources.allocation import Allocation, StartingJob
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
-from .forecast import Forecast, ReservedPlace, guard_for, limits_of
+from .forecast import Forecast, ReservedPlace, guard_for
 from .state import StepState
 
 
@@ -145,12 +144,8 @@ class StepReservations:
         kept = self._kept.values()
         forecast = self._forecast.beside(kept)
         if before:
-            columns = self._state.columns
-            pools = columns.pools.copy()
-            for one in before:
-                pools.take(one.demand.job, one.allocation.held)
-            state = replace(self._state, columns=replace(columns, pools=pools))
-            forecast = Forecast(state, limits_of(before), kept, self._is_over)
+            state = self._state.beside((one.demand.job, one.allocation) for one in before)
+            forecast = Forecast(state, kept, self._is_over)
         found = forecast.first(job, demand, place=self._place)
         at_once = sum(self._kept[one.id].start <= self._state.now for one in self._before)
         may_be_now = not self._later_only and at_once < self._count

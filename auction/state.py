@@ -3,11 +3,12 @@
 A snapshot becomes a state; so does a simulated machine, and keeps its columns: all one to the step.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, count
 from math import inf
 from operator import attrgetter, is_not
+from typing import Self
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ..bidgen.candidates import GuardedViews
 from ..bidgen.families.registry import columns_of, pools_of
 from ..cluster.jobs import Job, RunningJob
 from ..cluster.nodes import NodeState
-from ..cluster.resources.allocation import Allocation, allocation_of_resources
+from ..cluster.resources.allocation import Allocation, allocation_of_resources, columns_beside
 from ..cluster.resources.capacity import BoolArray, Capacity, FloatArray, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, DemandReader
@@ -121,6 +122,15 @@ class StepState:
     reread: Reread | None = None
     views: GuardedViews | None = None
     impossible: Callable[[Demand], str] = lambda _: ""
+
+    def beside(self, starts: Iterable[tuple[Job, Allocation]]) -> Self:
+        """Return the state in which jobs have started, each until its time limit."""
+        started, holds = tuple(starts), [*self.holds]
+        for job, allocation in started:
+            limit_s = job.limit_on_s(len(allocation.nodes))
+            holds.append(Hold(end=inf if limit_s is None else self.now + limit_s, allocation=allocation))
+        columns = columns_beside(self.columns, started)
+        return replace(self, columns=columns, holds=Holds(holds), views=None)
 
     def views_on(self, columns: Columns) -> GuardedViews:
         """Return who could start on columns by counting: on the state's own with what is known."""

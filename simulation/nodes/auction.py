@@ -8,7 +8,6 @@ places of the promises are looked for anew beside it. None is put off.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain
 from math import inf
 
@@ -19,12 +18,12 @@ from ...auction.decide import decide
 from ...auction.job_classes import ClassDemand, ClassMix, JobClass
 from ...auction.options import StepOptions
 from ...auction.reserve import Promise, StepReservations
-from ...auction.state import Hold, Holds, StepState
+from ...auction.state import StepState
 from ...auction.step import ENDS_THE_STEP, failing_job
 from ...auction.step_pass import StepPass
 from ...bidgen.first_fit import Cluster, FirstFitPlacer
 from ...cluster.jobs import Job
-from ...cluster.resources.allocation import Allocation, StartingJob, columns_beside
+from ...cluster.resources.allocation import Allocation, StartingJob
 from ...cluster.resources.capacity import Capacity, IntArray
 from ...cluster.resources.demand import Demand
 from ...cluster.resources.job_reservations import Guard
@@ -266,11 +265,7 @@ class _Trial:
         return FirstFitPlacer(Cluster(self._state.columns, self._state.topology, guards))
 
     def _take(self, demand: Demand, allocation: Allocation) -> None:
-        state = self._state
-        columns = columns_beside(state.columns, [(demand.job, allocation)])
-        limit = demand.job.limit_on_s(len(allocation.nodes))
-        hold = Hold(end=inf if limit is None else state.now + limit, allocation=allocation)
-        self._state = replace(state, columns=columns, holds=Holds((*state.holds, hold)))
+        self._state = self._state.beside([(demand.job, allocation)])
 
 
 def _moved(state: StepState, promised: Sequence[Promise]) -> tuple[list[Promise], tuple[Guard, ...]] | None:

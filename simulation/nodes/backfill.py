@@ -12,11 +12,12 @@ Jobs whose start is now start. Plans are made anew at each turn.
 
 from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 
-from ...auction.forecast import Forecast, first_found, limits_of
+from ...auction.forecast import Forecast, first_found
 from ...auction.reserve import Backfilling, StepReservations
 from ...bidgen.candidates import FreeView, shape_of
 from ...bidgen.first_fit import Cluster, FirstFitPlacer
@@ -118,6 +119,8 @@ class SelectedPlacer(FirstFitPlacer):
 
     def __init__(self, machine: Machine, selector: Selector) -> None:
         super().__init__(Cluster(machine.columns, machine.topology))
+        # Views are of what those that start here leave of limits, too.
+        self._columns = replace(self._columns, pools=self._pools)
         self._selector = selector
 
     @property
@@ -131,7 +134,7 @@ class SelectedPlacer(FirstFitPlacer):
 
     def start(self, demand: Demand) -> StartingJob | None:
         """Start a job on its nodes; None when it does not fit."""
-        allocation = self._selector.allocation(demand, self.view(demand), self._pools)
+        allocation = self._selector.allocation(demand, self.view(demand))
         if allocation is None:
             self._hopeless.add(demand.kind)
             return None
@@ -176,10 +179,8 @@ class _Plan:
 
     def __init__(self, machine: Machine, selector: Selector, now: float) -> None:
         self.started: list[StartingJob] = []
-        self._machine = machine
         self._selector = selector
-        self._now = now
-        self._pools = machine.columns.pools.copy()
+        self._state = machine.state(now)
         # The first row is a plan for all time that keeps no node: every moment has one.
         self._starts, self._ends = np.array([-inf]), np.array([inf])
         # A bit for each node: most of a turn is joining the plans of a moment.
@@ -189,20 +190,20 @@ class _Plan:
 
     def _look_ahead(self) -> None:
         """Ask anew what will be free: something has started."""
-        self._future = Forecast(self._machine.state(self._now), limits_of(self.started))
+        self._future = Forecast(self._state)
         self._views: dict[int, FreeView] = {}
         self._known: dict[tuple[object, ...], IntArray] = {}
 
     def all(self, waiting: Iterable[Demand]) -> None:
         """Start or plan each job."""
         for demand in waiting:
-            if not self._pools.hold(demand.job):
+            if not self._state.columns.pools.hold(demand.job):
                 continue
             found = self._earliest(demand)
             if found is None:
                 continue
             time, allocation = found
-            if time <= self._now:
+            if time <= self._state.now:
                 self._start(demand, allocation)
             else:
                 self._keep(time, time + demand.limit_s, allocation.nodes)
@@ -215,7 +216,7 @@ class _Plan:
 
     def _start(self, demand: Demand, allocation: Allocation) -> None:
         self.started.append(StartingJob(demand=demand, allocation=allocation))
-        self._pools.take(demand.job, allocation.held)
+        self._state = self._state.beside([(demand.job, allocation)])
         self._look_ahead()
 
     def _earliest(self, demand: Demand) -> tuple[float, Allocation] | None:
@@ -284,4 +285,4 @@ class _Plan:
             free = view.free.copy()
             free.cores[kept] = 0
             view = FreeView(view.columns, free)
-        return self._selector.allocation(demand, view, self._pools)
+        return self._selector.allocation(demand, view)

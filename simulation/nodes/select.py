@@ -32,7 +32,6 @@ from ...cluster.resources.allocation import Allocation
 from ...cluster.resources.capacity import BoolArray, IntArray, nothing_held
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
-from ...cluster.resources.pools import Pools
 from ...topology.tree import Topology
 
 
@@ -43,18 +42,13 @@ class Selector:
         self._columns = columns
         self.topology = topology
 
-    def allocation(self, demand: Demand, view: FreeView, pools: Pools | None = None) -> Allocation | None:
-        """Return where a job starts within what limits and licences leave, None when it does not fit.
+    def allocation(self, demand: Demand, view: FreeView) -> Allocation | None:
+        """Return where a job starts, within what limits and licences leave; None when it does not fit.
 
         Where all its nodes are empty it starts wherever the auctions would let it: a habit that
         misses the only place there is must not let the job wait for ever.
-
-        Args:
-            demand: of the job.
-            view: what it may take of nodes.
-            pools: what it may take of limits and licences; None: as the view's columns have them.
         """
-        pools = view.columns.pools if pools is None else pools
+        pools = view.columns.pools
         allocation = self._by_habit(demand, view)
         if allocation is not None and not pools.hold(demand.job, allocation.held):
             # Limits may have room for fewer nodes, with more on each.
@@ -62,8 +56,7 @@ class Selector:
             fewer = tuple(replace(one, max_nodes=min(one.max_nodes, most)) for one in demand.variants)
             allocation = self._by_habit(replace(demand, variants=fewer), FreeView(view.columns, view.free))
         if allocation is None and is_idle(demand, view):
-            columns = replace(view.columns, free=view.free, pools=pools)
-            allocation = place_alone(demand, columns, self.topology)
+            allocation = place_alone(demand, replace(view.columns, free=view.free), self.topology)
         is_within = allocation is None or pools.hold(demand.job, allocation.held)
         return allocation if is_within else None
 
