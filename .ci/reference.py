@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from aucsched.auction.options import PRESETS
 from aucsched.cli import cli
 from aucsched.cluster.option_fields import Option
 from aucsched.cluster.option_table import NEGOTIATE, OPTIONS, SCHEDULE, SIMULATE, STEP, SWEEP, WINNERS
@@ -289,6 +290,12 @@ _TABLE_HEAD = (
 )
 
 
+_PRESETS_HEAD = (
+    "\n## Presets\n\nIn simulations steps end a pass, and no `--time-limit` of a preset counts.\n\n"
+    "*The values of `--preset`, by model.*\n\n| preset | model | values |\n|---|---|---|\n"
+)
+
+
 def options_page() -> str:
     """Return docs/options.md: each option in its group; a new one without a group is a KeyError here."""
     by_name = {option.flag.removeprefix("--").replace("-", "_"): option for option in OPTIONS}
@@ -299,9 +306,19 @@ def options_page() -> str:
         cells = ((name.replace("_", "-"), row_of(by_name.pop(name))[2:]) for name in names)
         rows = "".join(f'| <a id="{anchor}"></a>{row}' for anchor, row in cells)
         parts.append(f"\n## {title}\n\n{about}\n\n```text\n{example}\n```\n\n{_TABLE_HEAD}{rows}")
+    parts.append(_PRESETS_HEAD + "".join(_preset_rows()))
+
     if by_name:
         raise KeyError(f"options without a group in .ci/reference.py: {', '.join(by_name)}")
     return "".join(parts)
+
+
+def _preset_rows() -> Iterator[str]:
+    for preset, models in PRESETS.items():
+        for model, values in models.items():
+            flags = (f"--{name.removesuffix('_s').replace('_', '-')}" for name in values)
+            given = (f"`{flag} {value}`" for flag, value in zip(flags, values.values(), strict=True))
+            yield f"| `{preset}` | `{model}` | {' '.join(given)} |\n"
 
 
 def row_of(option: Option[Any]) -> str:

@@ -189,7 +189,7 @@ def section(runs: list[dict[str, Any]]) -> list[str]:
                 ratios.append(whole["median_error_s"] / whole["plan_median_error_s"])
         if ratios:
             mean = float(np.exp(np.mean(np.log(ratios))))
-            words = "Median error over the plan's, geometric mean of the logs with a plan that errs"
+            words = "Median error over the plan's, geometric mean of whole logs with a plan that errs"
             lines += ["", f"{words}: {mean:.2f}.", ""]
     lines += ["*All jobs on arrival: the share of starts near P50, and near two plain forecasts.*"]
     heads = ["log", "policy", "P50 within 1 min", "within 10 min", "plan by limits within 10 min"]

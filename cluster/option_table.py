@@ -73,7 +73,7 @@ class ValueOptions:
     promise: Option[str | None] = _option(
         "Starts that waiting jobs are guaranteed while jobs keep their time limits and nodes stay up. "
         "backfill: each job that plain backfilling starts now. plan: no start later than in a plan of the "
-        "queue. A duration (15m, 2d; 300 is seconds): that, or this long after submission if that is later. "
+        "queue. A duration (15m, 2d; 300 is seconds): plan's start, or this long after submission if later. "
         "auto: a duration from past waits; with response overload ends it. none: no guarantee. schedule, "
         "explain, compare and slurm shadow refuse auto and durations; under plan they keep promised_start.",
         unit="plan|DURATION|auto|backfill|none",
@@ -107,7 +107,7 @@ class BiddingOptions:
     #: branch and bound, prices and search, then solves the model over the bids that could still be
     #: in a better award, from the award at hand. greedy proves nothing and reaches no limit.
     strategy: Option[StrategyName | None] = _option(
-        "exact: branch and bound if steps count, then HiGHS over all bids; anytime: branch and bound, "
+        "exact: with a work limit branch and bound, then HiGHS over all bids; anytime: branch and bound, "
         "search, then HiGHS over the bids that could still be in a better award; greedy: first-fit and "
         "greedy awards only.",
         default="anytime for aucsched2 and aucsched3 under lexicographic weights, else exact; "
@@ -151,7 +151,8 @@ class BiddingOptions:
         "If a limit ends a pass before its proof: halve keeps the award and halves the next window; "
         "incumbent keeps the award and the window; discard starts nothing and halves the window.",
         default="halve; incumbent where steps alone end strategy anytime (simulations, "
-        "--work-limit); reaching the default work limit does not count as such a limit",
+        "--work-limit) and in simulations under --preset; reaching the default work limit does not count "
+        "as such a limit",
     )
     weights: Option[Literal["lexicographic", "paper"]] = _option(
         "Maximise priorities exactly before preference, or the papers' weighted sum of both.",
