@@ -78,8 +78,8 @@ def of_published() -> Iterator[str]:
     published = json.loads((ROOT / "benchmarks" / "published.json").read_text())
     one = published["KTH-SP2, variants of EASY, longest flow at most 1.1 times EASY's"]
     count, best = grouped(one["variants"]), one["best"]
-    bounded = "if only those count whose longest wait + run time is within 1.1 times EASY's"
-    yield f"The best of {count} published variants of EASY has {best:.1f}, {bounded}"
+    bounded = "those with a longest wait + run time within 1.1 times EASY's"
+    yield f"Of {count} published variants of EASY, {bounded} reach {best:.1f} at best"
 
 
 @pytest.mark.parametrize("source", [of_real_logs, of_gpu_machines, of_quality, of_published, of_tests])
