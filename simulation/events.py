@@ -1,9 +1,9 @@
-"""The general event loop: a total order of events, one scheduling pass after those of one time stamp.
+"""The general event loop: a total order of events, and one scheduling pass after each time stamp.
 
-Events are ordered by time, kind and sequence, so that the same input gives the same run on every machine.
-The loop knows neither jobs nor nodes: a system handles its events and pushes those it causes. That is where
-jobs that change their size come in: a request of an evolving job, or the new end of a malleable one, is an
-event of a kind of its own, handled between ends and arrivals by the system that knows such jobs.
+Events are ordered by time, kind and sequence: the same input gives the same run on every machine.
+The loop knows neither jobs nor nodes: a system handles its events and pushes those it causes. So
+jobs may change their size: an evolving job's request, or a malleable one's new end, is an event of
+its own kind. A system that knows such jobs handles it between ends and arrivals.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ class EventQueue:
         return len(self._heap) - len(self._cancelled)
 
     def push(self, time: float, kind: EventKind, job: int) -> int:
-        """Add an event and return its sequence; of equal time and kind, first pushed is first handled."""
+        """Add an event, return its sequence: of equal time and kind, the first pushed is first."""
         heappush(self._heap, Event(time, kind, self._pushed, job))
         self._pushed += 1
         return self._pushed - 1
@@ -100,7 +100,7 @@ def turn_after(time: float, every_s: float) -> float:
 
 
 def turn_of(now: float, every_s: float) -> int:
-    """Return the number of the turn that ``now`` falls into; turn ``k`` begins at ``k * every_s`` to the bit.
+    """Return the number of the turn of ``now``; turn ``k`` begins at ``k * every_s`` to the bit.
 
     Dividing alone may put the very begin of a turn into the one before it, or the moment before
     into it.

@@ -46,7 +46,7 @@ class Requests:
         estimate: seconds the user asked for, above 0.
         user: the user's number in the log, −1 when not known.
         weight: above 0; the log's queues may be given weights.
-        group: the group's number in the log, as sites count projects, −1 when not known; empty: of nobody.
+        group: the group's number in the log (a site's project), −1 when not known; empty: nobody's.
         ids: the job's number in the log, by which messages name it; empty: not known.
     """
 
@@ -141,7 +141,7 @@ class Workload:
 
 
 def count_users(user: Sequence[int]) -> NDArray[np.int64]:
-    """Return whose jobs are, the users that there are counted from 0; −1: nobody's, there as here."""
+    """Return each job's user, counted from 0 over the users that have jobs; −1 stays: nobody."""
     numbers = np.array(user, np.int64)
     return np.where(numbers == -1, -1, np.searchsorted(np.unique(numbers[numbers != -1]), numbers))
 
@@ -173,8 +173,8 @@ def workload_from_swf(
 ) -> Workload:
     """Return a log's jobs as every published result reads them.
 
-    Processors are the requested (field 8), else the allocated (field 5). The estimate is the requested
-    time, else the run time; the run time is at most the estimate. Rows are sorted by submission, equal
+    Processors are the requested (field 8), else the allocated (field 5). The estimate is the
+    requested time, else the run time; no run time exceeds it. Rows are sorted by submission, equal
     ones keep their order. Rows that are no jobs are dropped and counted (``Dropped``).
 
     Args:
@@ -255,7 +255,7 @@ def kept_rows(log: SwfLog, machine: float = inf) -> tuple[NDArray[np.intp], dict
 
 
 def since(time: float, first: float) -> float:
-    """Return seconds between two times, as decimals: from 0.791 to 1 it is 0.209, not 0.20899999999999996."""
+    """Return seconds between two times as decimals: 1 − 0.791 is 0.209, not 0.20899999999999996."""
     if time == int(time) and first == int(first):
         return float(time - first)
     return float(Decimal(str(time)) - Decimal(str(first)))

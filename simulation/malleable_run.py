@@ -1,7 +1,7 @@
 """A trace of applications, made of a log, played under a policy, and what came of it.
 
-The loop of events is one on arrays: plain Python that numba compiles as it stands (cluster/kernels).
-At one time stamp: all ends, one decision over them, then the arrivals in order, a decision each.
+The loop of events runs on arrays: plain Python that numba compiles unchanged (cluster/kernels). At
+one time stamp: all ends, one decision over them, then the arrivals in order, a decision each.
 """
 
 import time
@@ -48,9 +48,9 @@ def jobs_of(
 
     Args:
         workload: the log's jobs; they run for their run times on the ideal processors.
-        min_of_ideal: the fewest processors an application runs on, as a share of its ideal, rounded up.
+        min_of_ideal: the fewest processors of an application, as a share of its ideal, rounded up.
         is_ideal: it runs on no fewer than its ideal.
-        data: bytes that an adaptation moves, times the processors that hold them; None: adapting is free.
+        data: bytes an adaptation moves, times the processors that hold them; None: it is free.
 
     Raises:
         InputError: an application is too large.
@@ -120,7 +120,7 @@ def simulate_malleable(
 
 
 def _rigid_sizes(jobs: JobColumns, start: Floats, end: Floats) -> Floats:
-    """Return the changes of size of jobs that never change: all ends of a moment before its starts."""
+    """Return the changes of size of rigid jobs: all ends of a moment before its starts."""
     numbers = np.arange(len(start), dtype=np.float64)
     ends = np.column_stack([end, numbers, np.zeros(len(start))])
     starts = np.column_stack([start, numbers, jobs.ideal.astype(np.float64)])

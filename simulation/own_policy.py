@@ -18,7 +18,7 @@ from ..cluster.errors import AwardError, OptionError, PolicyError
 from ..cluster.jobs import Job
 from ..cluster.nodes import Resources
 
-#: Where other packages list their policies (pyproject.toml: ``[project.entry-points."aucsched.policies"]``).
+#: Where packages list policies (pyproject.toml: ``[project.entry-points."aucsched.policies"]``).
 GROUP = "aucsched.policies"
 
 
@@ -151,7 +151,7 @@ class Policy(Protocol):
         ...         for job in sorted(machine.waiting, key=lambda job: job.cores):
         ...             machine.start(job)
         >>> import aucsched
-        >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 -1 10 4 -1 -1 4 10\n2 0 -1 10 1 -1 -1 1 10\n")
+        >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 0 10 4 0 0 4 10\n2 0 0 10 1 0 0 1 10\n")
         >>> aucsched.simulate(log, policy=SmallestFirst).columns["start_s"]
         [10.0, 0.0]
     """

@@ -1,6 +1,6 @@
 """Which processors, or cores of its nodes, each job held, for charts and Batsim's tools.
 
-Machines only count; a schedule that never uses more than there are can always be numbered afterwards.
+Machines only count; a schedule that never uses more than there are can be numbered afterwards.
 """
 
 from bisect import bisect_left
@@ -21,7 +21,7 @@ class Stay(NamedTuple):
 
 
 def lowest_first(cores: Sequence[int], stays: Mapping[int, Stay]) -> dict[int, Runs]:
-    """Return the cores of each job in order of start: the lowest that are free on each of its nodes.
+    """Return the cores of each job in order of start: the lowest free ones on each of its nodes.
 
     Args:
         cores: of each node; they are numbered through all nodes in order.

@@ -97,7 +97,7 @@ def policy_with_parameters(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def with_parameters(options: Mapping[str, Any], policy: str) -> dict[str, Any]:
-    """Return a command's options for a policy of ``--policy``, with the parameters that its name carries.
+    """Return a command's options for a policy of ``--policy``, with the parameters in its name.
 
     Raises:
         OptionError: an option says the same.

@@ -23,7 +23,7 @@ class RunReport(Tabular):
         return csv_of(self.columns)
 
     def to_json(self) -> str:
-        """Return the outcome's file as text: the same run gives the same bytes but for its wall time."""
+        """Return the outcome's file as text: equal runs give equal bytes but for the wall time."""
         return to_json(self.to_dict())
 
 
@@ -35,7 +35,7 @@ def to_json(document: Mapping[str, Any]) -> str:
 def metric_lines(
     values: Mapping[str, Any], columns: Mapping[str, tuple[str, str]], rows: Mapping[str, tuple[str, str]]
 ) -> list[str]:
-    """Return the lines of a table: ``columns`` with mean, deviation and maximum, ``rows`` with one figure.
+    """Return a table's lines: ``columns`` have mean, deviation and maximum, ``rows`` one figure.
 
     Both map what people read to a metric's name and unit.
     """
@@ -74,7 +74,7 @@ def csv_of(columns: Mapping[str, Sequence[Any]], *, quoted: str = "") -> str:
         quoted: a column whose texts are always in quotes.
 
     Examples:
-        >>> csv_of({"job": ["a,b", "c"], "start_s": [1234567.0, 0.1], "wait_s": [None, 2.5]}).splitlines()
+        >>> csv_of(dict(job=["a,b", "c"], start_s=[1234567.0, 0.1], wait_s=[None, 2.5])).split()
         ['job,start_s,wait_s', '"a,b",1234567,', 'c,0.1,2.5']
     """
     cells = {

@@ -1,4 +1,4 @@
-"""A finished simulation: the machine's use over its time, its metrics (Soner, 7.4; Nagendra, 7), its files.
+"""A finished simulation: the machine's use, its metrics (Soner, 7.4; Nagendra, 7), its files.
 
 Sums are correctly rounded (``math.fsum``), so that a figure does not depend on the machine that
 adds. Standard deviations are of the population: a simulation's jobs are all there are.
@@ -89,7 +89,7 @@ class Simulation(RunReport):
 
     Examples:
         >>> import aucsched
-        >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n2 1 -1 10 2 -1 -1 2 10\n")
+        >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 0 10 3 0 0 3 10\n2 1 0 10 2 0 0 2 10\n")
         >>> found = aucsched.simulate(log)
         >>> found.metrics["wait_mean_s"], found.columns["wait_s"]
         (4.5, [0.0, 9.0])
@@ -200,9 +200,9 @@ class Simulation(RunReport):
 
         - ``theoretical_runtime_s``: Σ t·R / A (7.2); ``makespan_s``: first submission to last end;
           ``cpu_utilization``: their ratio (7.3).
-        - ``wait``, ``response``; ``slowdown``: r / t; ``bounded_slowdown``: max(1, r / max(t, 10 s)).
-        - ``response_weighted_by_width_s``: Σ R·r / Σ R; ``slowdown_weighted_by_area``: Σ tR·(r/t) / Σ
-          tR.
+        - ``wait``, ``response``; ``slowdown``: r/t; ``bounded_slowdown``: max(1, r / max(t, 10 s)).
+        - ``response_weighted_by_width_s``: Σ R·r / Σ R; ``slowdown_weighted_by_area``: Σ tR·(r/t) /
+          Σ tR.
         - ``throughput_per_h``: jobs over the makespan in hours.
         - ``loss_of_capacity``: the share of A × makespan that was idle while any job waited.
         """
@@ -336,7 +336,7 @@ class Simulation(RunReport):
             chart: ``use``, utilisation and queue over time; ``gantt``, who ran where.
 
         Raises:
-            OptionError: matplotlib is missing, there is no such chart, or the file's name has another end.
+            OptionError: matplotlib is missing, or there is no such chart or file format.
         """
         is_use = of_type("chart", chart, Literal["use", "gantt"]) == "use"
         where = ("reports.curves", "draw_utilization") if is_use else ("reports.gantt", "draw_gantt")
@@ -359,7 +359,7 @@ class CutShort:
     Attributes:
         start, end: in seconds after the first submission.
         size: processors.
-        waits: 1 where the job is one of the workload's, which waits again; 0 where it counts nowhere else.
+        waits: 1 for a job of the workload, which waits again; 0 where it counts nowhere else.
     """
 
     start: Column
@@ -370,7 +370,7 @@ class CutShort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """Step functions: entry i holds from ``times[i]`` up to ``times[i + 1]``, after the pass at ``times[i]``.
+    """Step functions: entry i holds from ``times[i]``, after its pass, up to ``times[i + 1]``.
 
     Attributes:
         times: in seconds, rising; the last is the end of everything.
@@ -464,7 +464,7 @@ def batsim_csv(result: Simulation) -> str:
 
 
 def simulated_log(result: Simulation, log: SwfLog) -> SwfLog:
-    """Return the log as the simulated machine would have written it: kept rows, its own waiting times."""
+    """Return the log as the simulated machine would have written it: kept rows, its own waits."""
     workload = result.workload
     begun = [job for job, start in enumerate(result.starts) if start != NEVER]
     table = log.table[[workload.row[job] for job in begun]]

@@ -1,4 +1,4 @@
-"""Run times as distributions, learnt online from jobs that have ended: one part for all that needs them.
+"""Run times as distributions, learnt online from ended jobs: one part for all that needs them.
 
 The distribution is that of a job's share of its time limit, in bins that are equal on a logarithmic
 scale; the last bin holds jobs that run to their limit. Levels refine each other, from all jobs to
@@ -146,7 +146,7 @@ def learn_share(table: ShareTable, rows: Column, share: float) -> None:
 
 @kernel
 def mixed_shares(table: ShareTable, rows: Column, share: Column) -> None:
-    """Write the probability of each bin for a job of these rows; without any job ended all are alike."""
+    """Write the probability of each bin for a job of these rows; all equal while none has ended."""
     for place in range(BINS + 1):
         share[place] = 1.0 / (BINS + 1)
     for level in range(len(rows)):
@@ -162,7 +162,7 @@ def mixed_shares(table: ShareTable, rows: Column, share: Column) -> None:
 
 @kernel
 def run_time_at(share: Column, quantile: float, limit: float, elapsed: float) -> float:
-    """Return a quantile of a job's run time in seconds, given how long it runs already; at most its limit."""
+    """Return a quantile of a job's run time (s), given how long it has run; at most its limit."""
     if elapsed + _SHORTEST_S >= limit:
         return limit
     gone = 0.0
@@ -243,7 +243,7 @@ class RunTimes:
         learn_share(self.table, rows, run_s / limit_s if limit_s > 0 else 1.0)
 
     def remember(self, user: object, share: float) -> None:
-        """Add the share of its limit for which a user's job ran, for ``mean_share``; nobody's is not kept."""
+        """Add the share of its limit that a job ran to ``mean_share``; nobody's is not kept."""
         if user in (None, ""):
             return
         place = self._users.setdefault(user, len(self._users))

@@ -56,7 +56,7 @@ ON_NODES = ("fcfs", "easy", "reservations", *NODE_ONLY_POLICIES, "aucsched3")
 #: The policy over logs that reads what an auction's starts are worth; and the one under which
 #: running jobs ask for more.
 PROMISED, EVOLVING = "promised", "evolving"
-#: Names of policies over logs before 0.2, and what they are called now. The old ones work until 0.3.
+#: Names of policies over logs before 0.2, and their names now. The old ones work until 0.3.
 RENAMED: Mapping[str, str] = {"aucsched3": PROMISED}
 _MODELS = ("ipsched", "aucsched1", "aucsched2", "aucsched3")
 _SLURM = ("backfill-slurm", "backfill-planned")
@@ -241,7 +241,7 @@ class LogRecord:
 
 @dataclass(kw_only=True, unsafe_hash=True)
 class PolicyOptions(LogRecord, ValueOptions):
-    """What policies over logs may read besides the jobs: their parameters, and those of two orders."""
+    """What policies over logs read besides the jobs: their parameters, and those of two orders."""
 
     multifactor: TextOption[MultifactorWeights | None] = TextOption(
         "Weights of order multifactor: age, size, fairshare, age_max_s, half_life_s.",
@@ -309,7 +309,7 @@ _READERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 
 def current_name(policy: str) -> str:
-    """Return what a policy over logs is called now, with its parameters; an old name says that it is one."""
+    """Return the present name of a policy over logs, with its parameters; warn of an old name."""
     name, colon, rest = policy.partition(":")
     if name not in RENAMED:
         return policy
@@ -320,7 +320,7 @@ def current_name(policy: str) -> str:
 
 
 def check_read(policy: str, order: str, given: Mapping[str, Any]) -> None:
-    """Refuse options that a policy over logs or the order of its queue would ignore, and such an order.
+    """Refuse options, and an order, that a policy over logs or its queue's order would ignore.
 
     Args:
         policy: its name.

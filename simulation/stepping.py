@@ -12,7 +12,7 @@ Start = TypeVar("Start")
 #: Sorts a queue of job numbers in place as of a time.
 Resort = Callable[[float, list[int]], None]
 
-#: Start time of a job that never started: times count from the first submission, so none is below 0.
+#: Start time of a job that never started: times count from the first submission, none is below 0.
 NEVER = -1
 #: What is known of a job that still waits when nothing runs and nothing comes.
 LEFT_WAITING = "the policy does not start it, though nothing runs and nothing else will come"
@@ -34,8 +34,8 @@ class MachinePolicy(Generic[Seen, Start]):
 
     Attributes:
         job_at: over a log, the job of each number by which the policy knows them, its place in the
-            queue's order; None: they are numbered by submission. Where the order of any two jobs never
-            changes, a queue sorted by number is a queue in order, and every policy needs to know one
+            queue's order; None: they are numbered by submission. Where the order of any two jobs
+            never changes, a queue sorted by number is in order, and a policy needs to know one
             order only. The policy's requests are those that ``Requests.taken`` makes with it.
     """
 
@@ -55,7 +55,7 @@ class MachinePolicy(Generic[Seen, Start]):
 
     @property
     def stopped(self) -> Sequence[int] | None:
-        """The jobs that the last step took off the machine before it started others; None: it stops none.
+        """The jobs that the last step stopped before it started others; None: it stops none.
 
         They wait again, and run from the beginning when they start.
         """
@@ -68,7 +68,7 @@ class MachinePolicy(Generic[Seen, Start]):
 
     @property
     def loop(self) -> str | None:
-        """The compiled loop that gives its starts for a whole log (logs/counts.py); None: none does."""
+        """The compiled loop that plays a whole log (logs/counts.py); None: there is none."""
         return None
 
     def columns(self, log: LogColumns) -> Any:
@@ -82,16 +82,16 @@ class MachinePolicy(Generic[Seen, Start]):
 
     @property
     def wakeup_s(self) -> float | None:
-        """While jobs wait it wants a step at multiples of this many seconds, too; None: it does not."""
+        """Seconds: while jobs wait it wants a step at multiples of them, too; None: it does not."""
         return None
 
     def refuses(self, job: Job) -> str:
-        """Return why it can never start a job, empty where it could; on nodes such a job never waits."""
+        """Return why it can never start a job; empty: it can. On nodes such a job never waits."""
         del job
         return ""
 
     def blame(self, error: Exception, now: float, seen: Seen) -> tuple[Any, str] | None:
-        """Return the job that made a step fail, and what is to be said of it; None: no job alone did.
+        """Return the job that made a step fail, and what to say of it; None: no single job did.
 
         That one is given up, and the others go on.
         """

@@ -1,1 +1,1 @@
-"""EASY and conservative backfilling on counted processors: each rule once, in plain Python and compiled."""
+"""EASY and conservative backfilling on counted processors: one source, plain and compiled."""

@@ -1,4 +1,4 @@
-"""Conservative backfilling: every job has a reservation (Chapter 3; Mu'alem and Feitelson, 2001, figure 2).
+"""Conservative backfilling reserves for every job (Chapter 3; Mu'alem, Feitelson, 2001, figure 2).
 
 A job is given its reservation on arrival: the earliest time from which its processors stay free for
 its estimate beside all running jobs and all earlier reservations. Jobs that arrive together are
@@ -135,7 +135,7 @@ def start_due(state: ConservativeState, now: float) -> int:
 def compress(
     state: ConservativeState, rules: StartConstraints | None, now: float, freed_until: float
 ) -> None:
-    """Move waiting jobs in queue order as early as the others allow, round after round until none moves.
+    """Move waiting jobs in queue order as early as the others allow, until a round moves none.
 
     Before, none could move. So one can only move to a time before the end of what has been freed
     since, and only if it is no larger than the most processors free until then, and if some run of
@@ -171,7 +171,7 @@ def compress(
 
 @kernel
 def _look_for_runs(state: ConservativeState, job: int, freed_until: float) -> None:
-    """Note how long any run of a job's processors is, and how far one reaches, for all jobs of its size."""
+    """Note for a job's size the longest run of so many processors, and how far one reaches."""
     one = state.size_class[job]
     longest, reach = runs(state.profile, state.size[job], freed_until)
     state.known[one] = state.counts[VERSION]

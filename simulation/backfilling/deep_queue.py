@@ -132,7 +132,7 @@ def next_fit(
     free: int,
     extra: int,
 ) -> int:
-    """Return the first waiting job after another that may start; the number of jobs where there is none.
+    """Return the first waiting job after another that may start; the number of jobs if none may.
 
     Args:
         index: the queue.

@@ -3,10 +3,10 @@
 docs/policies.md (predicted) says what a pass does. A job that outlives its prediction gets a longer
 one, and that is a pass of its own, for the head's reservation moves.
 
-Sources: Tsafrir, Etsion and Feitelson (2007), "Backfilling using system-generated predictions rather
-than user runtime estimates": shortest first (SJBF), the mean of the last two run times, corrections
-(EASY++). Gaussier, Glesser, Reis and Trystram (SC'15), "Improving backfilling by using machine
-learning to predict running times": the regression, with the loss that their cross-validation chose.
+Sources: Tsafrir, Etsion and Feitelson (2007), "Backfilling using system-generated predictions
+rather than user runtime estimates": shortest first (SJBF), the mean of the last two run times,
+corrections (EASY++). Gaussier, Glesser, Reis and Trystram (SC'15), "Improving backfilling by using
+machine learning to predict running times": the regression and its cross-validated loss.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,7 +53,7 @@ class EstimatePredictor:
 
 
 class LastTwo(EstimatePredictor):
-    """Predicts the mean of the last two run times of the job's user; the estimate until there are two."""
+    """Predicts the mean of the last two run times of the job's user; before, the estimate."""
 
     def __init__(self, requests: Requests) -> None:
         super().__init__(requests)
@@ -76,7 +76,7 @@ class LastTwo(EstimatePredictor):
 
 
 class LearntMedian(EstimatePredictor):
-    """Predicts the median of the distribution that forecasts learn (run_times.py), given what has run."""
+    """Predicts the median of the forecasts' distribution (run_times.py), given the time so far."""
 
     def __init__(self, requests: Requests) -> None:
         super().__init__(requests)
@@ -94,7 +94,7 @@ class LearntMedian(EstimatePredictor):
         self._rows[job] = rows
         return self._median(job, 0.0)
 
-    def correct(self, job: int, elapsed: float, times: int) -> float:  # noqa: ARG002 - no matter how often
+    def correct(self, job: int, elapsed: float, times: int) -> float:  # noqa: ARG002 - every time
         """Return the median of those that ran longer."""
         return self._median(job, elapsed)
 
@@ -119,7 +119,7 @@ class _UserHistory:
 
 
 class Regression(EstimatePredictor):
-    """Predicts by a polynomial of degree 2, learnt online with a loss that fears long predictions more.
+    """Predicts by a polynomial of degree 2, learnt online; its loss fears long predictions more.
 
     The loss of predicting f for a run of p seconds on m processors is, as the cross-validated
     triple has it::

@@ -272,7 +272,7 @@ class _System:
         self._arrive(played.job)
 
     def _shrink(self, name: str, cores: int, now: float) -> None:
-        """Take cores from a malleable job, from its last nodes: what is left takes longer, linearly."""
+        """Take cores from a malleable job's last nodes; the rest of it takes longer, linearly."""
         played = self._running[name]
         self._account(played, now)
         before = played.cores

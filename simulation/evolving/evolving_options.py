@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Workloads that are named rather than files.
 EVOLVING_WORKLOADS = ("dynamic-esp", "quadflow")
-#: The strategy of auctions where none is given: every pass makes one, and a run makes thousands of passes.
+#: The auctions' strategy where none is given: every pass is an auction, and a run has thousands.
 STRATEGY: StrategyName = "anytime"
 
 
@@ -102,7 +102,7 @@ class EvolvingRecord(DepthOptions, FairnessOptions):
 
 @dataclass(kw_only=True)
 class EvolvingOptions(EvolvingRecord):
-    """How a workload of evolving jobs is played: the options, and those of other simulations that it reads.
+    """Options of a simulation of evolving jobs, and those of other simulations that it reads.
 
     Attributes:
         limits: what ``fairness`` names; None: nothing limits delays.

@@ -54,7 +54,7 @@ class NodeCores:
         self._most = cores_per_node
 
     def take(self, cores: int, near: Iterable[int] = (), held: Held | None = None) -> Held:
-        """Take cores, these or the nearest to some nodes, else the first that are free; return where."""
+        """Take cores: these, or those nearest to some nodes, else the first free; return where."""
         held = self._nearest(cores, tuple(near)) if held is None else held
         for node, count in held.items():
             self.free[node] -= count
@@ -107,7 +107,7 @@ class ProviderView:
     static: dict[str, int]
 
 
-#: Requests that a provider grants, in order, and jobs that start then, with cores where it chose them.
+#: Requests that a provider grants, in order; jobs that start then, with cores where it chose them.
 Grants = list[RequestOutcome[CountRequest, CountGrant]]
 Starts = list[tuple[CountJob, Held | None]]
 
@@ -115,7 +115,7 @@ Starts = list[tuple[CountJob, Held | None]]
 class Iteration:
     """Algorithm 2: requests from idle cores, as far as they are fair, then the queue.
 
-    The rivals are kinds of it: they decide otherwise which jobs start and which requests are granted.
+    The rivals are kinds of it: they decide otherwise which jobs start and which requests are met.
 
     Args:
         workload: whose machine it is.
@@ -158,7 +158,7 @@ class Iteration:
 
 
 class Reserved(Iteration):
-    """A partition kept for dynamic requests: static jobs never hold its cores, requests have no others.
+    """A partition kept for dynamic requests: static jobs never use it, requests use nothing else.
 
     Jobs of more cores than are left take all that are left.
     """
@@ -187,7 +187,7 @@ class Reserved(Iteration):
 
 
 class Preallocated(Iteration):
-    """Guaranteed preallocation (CooRMv2): an evolving job holds all it may ask for from its start on."""
+    """Guaranteed preallocation (CooRMv2): from its start a job holds all that it may ask for."""
 
     def cores_of(self, job: EvolvingJob) -> int:
         """Return its cores and those that it may ask for."""
@@ -200,12 +200,12 @@ class Preallocated(Iteration):
 
 
 class Merged(Iteration):
-    """Slurm's way: a request is a job of its own behind all others, merged into the first when it starts."""
+    """Slurm's way: a request is a job behind all others, merged into the first at its start."""
 
     queues_requests = True
 
 
-#: Jobs of the queue that are looked at, bids of each (cores are all alike), and steps of search in a pass.
+#: Jobs of the queue that are looked at, bids of each (cores are all alike), a pass's search steps.
 _WINDOW, _BIDS, _SEARCH_STEPS = 200, 3, 2
 #: Priority of the first queued job; each later one has one less, requests have more.
 _FIRST = 2**32
@@ -225,7 +225,7 @@ class RequestAuction(Iteration):
             nodes=tuple(Node(name=f"n{place}", total=each, free=each) for place in range(workload.nodes))
         )
         self._topology = topology_of(self._snapshot)
-        # What was free, and who could have started by counting, when last an auction started nobody.
+        # At the last auction that started nobody: free cores, and who could start by counting.
         self._in_vain: tuple[tuple[int, ...], set[str]] | None = None
         chosen = options.strategy or STRATEGY
         self._options = StepOptions(
@@ -248,7 +248,7 @@ class RequestAuction(Iteration):
         fitting = {job.id for job in bidding if job.cores <= room}
         fitting |= {_name(request) for request in view.requests if request.cores <= room}
         if not (view.requests or bidding) or (tuple(view.free), fitting) == self._in_vain:
-            # Nothing ended since the last auction that started nobody, and nobody came that could start.
+            # Since the last auction that started nobody, nothing ended and nobody came that fits.
             return [], []
         awarded = self._awarded(view, view.requests, bidding)
         asked = [request for request in view.requests if _name(request) in awarded]

@@ -1,1 +1,1 @@
-"""Start times as distributions: run times learnt online, futures, and a calibration by its own record."""
+"""Start times as distributions: learnt run times, futures, a calibration by their own record."""

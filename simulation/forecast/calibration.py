@@ -154,7 +154,7 @@ class Calibrator:
         return self._errors[first:count], weights
 
     def _levels(self) -> Floats:
-        """Return where the distribution is read for ``LEVELS``: P10 and P90 have moved, others with them."""
+        """Return which levels to read for ``LEVELS``: P10 and P90 have moved, others with them."""
         lower, upper = self._moved
         known = [0.0, LEVELS[LOWER], 0.5, LEVELS[UPPER], 1.0]
         read = [0.0, LEVELS[LOWER] - lower, 0.5, LEVELS[UPPER] + upper, 1.0]

@@ -220,7 +220,7 @@ class Forecaster:
             self._learn(numbers[place], run)
 
     def start(self, job: Hashable, now: float) -> None:
-        """Let a waiting job run, on the first pools that it can use; what was forecast of it is now known.
+        """Let a waiting job run on the first pools that it can use; learn from its forecasts.
 
         Args:
             job: its id.
@@ -241,7 +241,7 @@ class Forecaster:
         return [self._jobs.requests[number].id for number in self._live if self._jobs.start[number] >= 0]
 
     def hold(self, held: Iterable[Sequence[int]]) -> None:
-        """Say which cores by pool each of the ``running`` jobs holds, whatever it was taken to hold."""
+        """Say which cores by pool each of the ``running`` jobs holds, in place of those assumed."""
         for job, cores in zip(self.running, held, strict=True):
             number = self._number[job]
             self._free += self._jobs.held[number] - np.array(cores, np.int64)
@@ -333,7 +333,7 @@ class Forecaster:
         )
 
     def _chance(self, job: QueuedRequest) -> Floats:
-        """Return a job's random numbers by future: its own, or those of its user's jobs with its limit."""
+        """Return a job's random numbers by future: its own, or its user's for jobs of its limit."""
         found = self._chances.get(job.id)
         if found is None:
             own = self._random(("job", job.id))
@@ -343,7 +343,7 @@ class Forecaster:
         return found
 
     def _random(self, key: object) -> Floats:
-        """Return a number from 0 to 1 for each future, evenly spread and in an order that the key makes."""
+        """Return a number from 0 to 1 by future, evenly spread; the key determines their order."""
         draw = np.random.default_rng([self._seed, crc32(repr(key).encode())])
         return (draw.permutation(self._futures) + draw.random(self._futures)) / self._futures
 
@@ -414,7 +414,7 @@ class _Columns:
         return number
 
     def taken(self, which: Ints | slice, *, run: Floats, share: Floats, chance: FloatTable) -> FutureJobs:
-        """Return some jobs as futures have them, with run times, shares of limits and random numbers."""
+        """Return some jobs as futures know them: run times, shares of limits, random numbers."""
         names = ("size", "limit", "submit", "start", "pools", "rank", "held", "rows")
         columns = {name: getattr(self, name)[which] for name in names}
         length, drawn = self.limit[which] * share, np.zeros((0, 0))

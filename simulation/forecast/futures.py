@@ -40,7 +40,7 @@ _LIMIT = 2.0
 
 
 class Past(NamedTuple):
-    """Jobs that came before now, of which those to come are copies, and where each future begins to copy.
+    """Jobs that came before now, copied by those to come, and where each future begins to copy.
 
     Attributes:
         jobs: in order of submission.
@@ -54,7 +54,7 @@ class Past(NamedTuple):
 def starts_of(
     table: ShareTable, free: Ints, jobs: FutureJobs, rules: FutureRules, past: Past, targets: Ints
 ) -> tuple[Floats, Floats]:
-    """Return seconds from now until the jobs at some places start: by target and future, and by limits alone.
+    """Return seconds from now until some jobs start: by target and future, and by limits alone.
 
     Infinite where a job never starts.
 
@@ -93,7 +93,7 @@ def starts_of(
 
 
 def _with_places(jobs: FutureJobs, more: int, first: int, last: int) -> FutureJobs:
-    """Return the jobs with places for those to come, in some of the futures; a thread changes its own."""
+    """Return the jobs, with places for those to come, in some futures; a thread changes its own."""
     columns = ("size", "limit", "submit", "start", "run", "length", "pools", "rank")
     longer = {name: np.pad(getattr(jobs, name), (0, more)) for name in columns}
     chance = np.ascontiguousarray(jobs.chance[:, first:last])

@@ -261,7 +261,7 @@ def make_pass(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, now:
 
 @kernel
 def next_time(jobs: FutureJobs, machine: FutureMachine, now: float) -> float:
-    """Return when the next job of the queue may start that has to wait for its time; infinite: none does."""
+    """Return when the next job that has to wait for its time may start; infinite: none does."""
     first = inf
     for place in range(machine.counts[QUEUED]):
         submit = jobs.submit[machine.queue[place]]
@@ -272,7 +272,7 @@ def next_time(jobs: FutureJobs, machine: FutureMachine, now: float) -> float:
 
 @kernel
 def _sort_by_worth(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, now: float) -> None:
-    """Sort as promised/awards.py does; reserve for the job that was due first of those that do not fit."""
+    """Sort as promised/awards.py does; of the jobs that do not fit, reserve for the first due."""
     queue, key = machine.queue, machine.key
     waiting = machine.counts[QUEUED]
     due, head = inf, NOBODY
@@ -342,7 +342,7 @@ def _cores_in(cores: Column, pools: int) -> int:
 
 @kernel
 def _reserve(jobs: FutureJobs, machine: FutureMachine, now: float, head: int) -> None:
-    """Find when a job can start by limits, and how many of the cores that it could use it leaves then."""
+    """Find when a job can start by limits, and how many cores that it could use are left then."""
     counts, pools = machine.counts, jobs.pools[head]
     free = _cores_in(machine.spare, pools)
     need, shadow, place = jobs.size[head], now, 0
@@ -359,7 +359,7 @@ def _reserve(jobs: FutureJobs, machine: FutureMachine, now: float, head: int) ->
 
 @kernel
 def _may_start(jobs: FutureJobs, machine: FutureMachine, now: float, job: int) -> bool:
-    """Say whether a job fits now and leaves the reservation alone; take its part of what that leaves."""
+    """Say whether a job fits now beside the reservation; take its part of what that leaves."""
     size, pools, head = jobs.size[job], jobs.pools[job], machine.counts[HEAD]
     if _cores_in(machine.spare, pools) < size:
         return False

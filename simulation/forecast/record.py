@@ -1,4 +1,4 @@
-"""The record of past forecasts in an SQLite file, and how good they were (coverage, CRPS and others)."""
+"""The record of past forecasts in an SQLite file, and how good they were (coverage, CRPS, …)."""
 
 from collections.abc import Iterable, Mapping
 from math import isfinite
@@ -42,7 +42,7 @@ _NEVER_S = 1e12
 
 
 class RecordedForecast(NamedTuple):
-    """A forecast with what came of it; ``asked_s``, ``submit_s`` and ``start_s`` are since the epoch.
+    """A forecast and what came of it; ``asked_s``, ``submit_s``, ``start_s`` are since the epoch.
 
     Attributes:
         job: its id.
@@ -233,7 +233,7 @@ def scores(rows: ForecastColumns) -> dict[str, Any]:
 
 
 def crps(quantiles: Floats, came: Floats) -> Floats:
-    """Return the continuous ranked probability score of each row in seconds: 0 is a perfect forecast.
+    """Return each row's continuous ranked probability score in seconds: 0 is a perfect forecast.
 
     It is twice the pinball loss, integrated over the levels; of a single number it is the absolute
     error.

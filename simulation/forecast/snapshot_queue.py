@@ -176,7 +176,7 @@ class SnapshotForecaster:
         return forecaster
 
     def _run(self, forecaster: Forecaster, job: RunningJob, cores: int, since: float | None) -> None:
-        """Let a job run; how long a running job of the snapshot runs already is known from the history only.
+        """Let a job of the snapshot run; only the history knows how long it has run.
 
         A job that the history does not know is taken to have run for as long as it may still run.
         """
@@ -234,7 +234,7 @@ def _emptied(snapshot: Snapshot) -> Snapshot:
 
 
 def _unspent(limit: Limit) -> dict[str, int]:
-    """Return what a limit limits besides budgets: what is left of one now may be more when a job starts."""
+    """Return a limit's entries but budgets: what is left of a budget may be more at a start."""
     return {what: most for what, most in limit.most.items() if AMOUNTS.get(what) is not Lasting.BUDGET}
 
 
@@ -309,7 +309,7 @@ class NodePools:
             yield self._by_pool(one.nodes, one.held.cores + more, len(self.cores))
 
     def _by_pool(self, nodes: IntArray | slice, cores: IntArray, pools: int) -> list[int]:
-        """Return the sums of cores on some nodes by pool; those of nodes that do not work are none."""
+        """Return the sums of cores on some nodes by pool; nodes that do not work add none."""
         working = np.where(self.columns.takes_jobs[nodes], cores, 0)
         return [int(count) for count in np.bincount(self.pool[nodes], working, pools)]
 

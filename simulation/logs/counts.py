@@ -1,4 +1,4 @@
-"""The machine that counts processors, without nodes: the loop of events in which policies over logs play.
+"""The machine that counts processors, without nodes: the event loop in which log policies play.
 
 At one time stamp all ends, then all arrivals, then one scheduling pass; ends at one time in the
 order in which the jobs were chosen. EASY, conservative backfilling and promised starts have the
@@ -68,7 +68,7 @@ def simulate_plain(  # noqa: C901 - one loop: a call an event costs as much as t
     report_at = REPORT_EVERY if progress else inf
     nobody: list[int] = []
     while True:
-        now = next_arrival if next_arrival < next_end else next_end  # noqa: FURB136 - min() is a call
+        now = next_arrival if next_arrival < next_end else next_end  # noqa: FURB136 - a call costs
         now = min(now, alarms[0])
         if now == inf:
             return [starts[one] for one in number]
@@ -136,7 +136,7 @@ class CheckedPolicy(PolicyWrapper):
     A job that the policy stopped may start once more.
 
     Raises:
-        AwardError: an answer, or an event given to the policy, breaks a rule; names the job and the time.
+        AwardError: an answer, or an event given to the policy, breaks a rule; names job and time.
     """
 
     def __init__(self, policy: CountPolicy, requests: Requests) -> None:
@@ -214,7 +214,7 @@ class LogEvents(NamedTuple):
 
 @kernel
 def next_event(log: LogEvents) -> float:
-    """Take the next ends and arrivals off the log; return their time, infinite where there are none."""
+    """Take the next ends and arrivals off the log; return their time, infinite if none is left."""
     counts, submit, arrived = log.counts, log.submit, log.arrived
     now: float = submit[counts[ARRIVED]]
     if counts[RUNNING] > 0:
@@ -249,7 +249,7 @@ def let_run(log: LogEvents, now: float, started: Column, count: int) -> None:
 
 @kernel
 def play_easy(log: LogEvents, state: EasyState, until: int) -> int:
-    """Play EASY until so many jobs have arrived; return PAUSED, DONE where all have ended, or WANTS_INDEX."""
+    """Play EASY until so many jobs arrived, return PAUSED; DONE: all have ended; or WANTS_INDEX."""
     counts = log.counts
     while counts[ARRIVED] < until:
         now = next_event(log)
@@ -304,7 +304,7 @@ def play_compiled(
     policy: CountPolicy,
     progress: Callable[[int], None] | None = None,
 ) -> list[float] | None:
-    """Return the starts of a log's jobs under a policy; None where no loop plays it, or does not pay.
+    """Return the starts of a log's jobs under a policy; None: no loop plays it, or it does not pay.
 
     Args:
         workload: the log.

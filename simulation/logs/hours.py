@@ -14,7 +14,7 @@ ALWAYS = "always"
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """Spans of the week; the log's first submission is Monday, 00:00, or as late as ``offset_s`` says.
+    """Spans of the week; the log's first submission is ``offset_s`` after Monday, 00:00.
 
     Attributes:
         spans: seconds of the week from Monday, 00:00, on, from the first to before the second.
@@ -137,7 +137,7 @@ class QueueLimits:
 
     @classmethod
     def from_text(cls, text: str, offset_s: int = 0) -> "QueueLimits":
-        """Return the queue that e.g. ``short: processors=64 estimate=3600 priority=2 hours=mon-fri`` names.
+        """Return the queue, e.g. ``short: processors=64 estimate=3600 priority=2 hours=mon-fri``.
 
         Hours come last.
 

@@ -3,11 +3,11 @@
 docs/policies.md (lookahead) says what a pass does. Here is the fullest selection of jobs, exactly:
 a knapsack now and, beside it, one at the shadow time.
 
-Shmueli and Feitelson (Backfilling with lookahead, 2003/2005) fill a table over jobs × free processors ×
-extra processors. A job's weight at the shadow time is either 0 (it has ended by then) or its size, and its
-value is its size. So the table over two capacities falls apart into two subset sums: the sums that short
-jobs reach, and those that long jobs reach within *extra*. A row of either is one integer whose bit s says
-that s processors can be filled exactly; adding a job is a shift and an OR of whole machine words.
+Shmueli and Feitelson (Backfilling with lookahead, 2003/2005) fill a table over jobs × free
+processors × extra processors. A job's weight at the shadow time is 0 (it has ended by then) or its
+size, and its value is its size. So the table over two capacities is two subset sums: those of short
+jobs, and those of long jobs within *extra*. A row of either is one integer: bit s says that s
+processors can be filled exactly. Adding a job is a shift and an OR of whole machine words.
 
 Jobs of one size and kind are interchangeable but for their place, and at most ⌊capacity / size⌋ of
 them fit: only that many of the first are looked at. That bounds the rows by the machine, however
@@ -23,8 +23,8 @@ from typing import NamedTuple
 from ..backfilling.easy import FREE, start
 from .selection import QueuePolicy
 
-#: All rows together have at most this many bits (¼ GiB): beyond that only the first candidates are looked at.
-#: It takes hundreds of sizes without a common divisor on a machine of millions of processors.
+#: All rows together have at most this many bits (¼ GiB): beyond, only the first candidates are
+#: looked at. It takes hundreds of sizes without a common divisor on millions of processors.
 MOST_BITS = 2**31
 
 
@@ -37,7 +37,7 @@ class Candidate(NamedTuple):
 
 
 def fullest(candidates: Sequence[Candidate], free: int, extra: int) -> list[int]:
-    """Return the jobs that together use most processors; of equal selections the one that prefers the first.
+    """Return the jobs that together use most processors; of equal selections the first jobs'.
 
     Between two selections that use equally many, the better one holds the first candidate in which
     they differ.
@@ -121,7 +121,7 @@ def _rows(kept: Sequence[Candidate], free: int, beside: int) -> list[tuple[int, 
 
 
 def _reaches(short: int, long: int, target: int, room: int) -> bool:
-    """Say whether a short sum and a long one make ``target``; bit ``room`` − s of ``long`` stands for s."""
+    """Say whether a short sum and a long one make ``target``; bit ``room`` − s of ``long``: s."""
     moved = long << (target - room) if target >= room else long >> (room - target)
     return short & moved != 0
 

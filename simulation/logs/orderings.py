@@ -1,4 +1,4 @@
-"""The orders of the waiting queue (Chapter 3; Nagendra 3.1). Smallest key first, ties by submission.
+"""The waiting queue's orders (Chapter 3; Nagendra 3.1). Smallest key first, ties by submission.
 
 Every order uses the user's estimate, never the true run time, which no scheduler knows.
 """
@@ -25,9 +25,9 @@ def _areas(requests: Requests) -> list[float]:
 def _learnt(by_request: Callable[[float, int], float], weight: float) -> Callable[[Requests], list[float]]:
     """Return keys f(estimate, processors) + weight · log10(submission).
 
-    F1 to F4 are the four nonlinear functions of Carastan-Santos and de Camargo (SC'17, "Obtaining dynamic
-    scheduling policies with simulation and machine learning", table 3), found by regression on simulated
-    machines of 256 processors. Submissions count from the log's first; those within a second count as 1.
+    F1 to F4 of Carastan-Santos and de Camargo (SC'17, "Obtaining dynamic scheduling policies with
+    simulation and machine learning", table 3) are nonlinear regressions on simulated machines of
+    256 processors. Submissions count from the log's first; those within a second count as 1.
     """
 
     def keys(requests: Requests) -> list[float]:
@@ -77,7 +77,8 @@ def _by_wait_over(divisor: Sequence[float], submit: Sequence[float]) -> Resort:
 def _wfp3(requests: Requests) -> Resort:
     """Return the order by (wait / estimate)³ · processors, the largest first.
 
-    Tang, Lan, Desai and Buettner (2009): "Fault-aware, utility-based job scheduling on Blue Gene/P systems".
+    Tang, Lan, Desai and Buettner (2009): "Fault-aware, utility-based job scheduling on Blue Gene/P
+    systems".
     """
     submit, estimate, size = requests.submit, requests.estimate, requests.size
 
@@ -90,15 +91,15 @@ def _wfp3(requests: Requests) -> Resort:
 def _unicep(requests: Requests) -> Resort:
     """Return the order by wait / (log2(processors) · estimate), the largest first.
 
-    UNICEF of the same paper as WFP3, spelt as the tables of learnt schedulers have it. Blue Gene/P runs no
-    job of one processor, with the logarithm 0: here such a job is before all others as soon as it waits.
+    UNICEF of the same paper as WFP3, spelt as in the tables of learnt schedulers. Blue Gene/P runs
+    no job of one processor, with logarithm 0: here such a job is before all others once it waits.
     """
     columns = zip(requests.size, requests.estimate, strict=True)
     divisor = [max(log2(size), _NO_LOGARITHM) * estimate for size, estimate in columns]
     return _by_wait_over(divisor, requests.submit)
 
 
-#: Order name -> what sorts the queue as of a time, for orders in which jobs change places as they wait.
+#: Order name -> what sorts the queue as of a time, where jobs change places as they wait.
 CHANGING_ORDERS: dict[str, Callable[[Requests], Resort]] = {
     # Current slowdown (wait + estimate) / estimate, the largest first.
     "slowdown": lambda requests: _by_wait_over(requests.estimate, requests.submit),
@@ -109,11 +110,11 @@ CHANGING_ORDERS: dict[str, Callable[[Requests], Resort]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlexiblePriorities:
-    """The three priorities of flexible backfilling (Chapter 3, the third parameter; Talby and Feitelson).
+    """The priorities of flexible backfilling (Chapter 3, the third parameter; Talby and Feitelson).
 
-    A job's priority is admin · (what its user and project are given) + user · (its weight, by the queue that
-    its user chose) + scheduler · (wait in days), the highest first. All waits grow alike, so that no two jobs
-    ever change places; and a job that waits long enough is before all that come later: nobody starves.
+    A job's priority is admin · (what its user and project are given) + user · (its weight, by its
+    user's choice of queue) + scheduler · (wait in days), the highest first. All waits grow alike:
+    no two jobs change places, and one that waits long precedes all that come later: nobody starves.
 
     Attributes:
         admin: weight of the administrative priority, which favours users and projects.
@@ -226,7 +227,7 @@ class MultifactorWeights:
 
     @classmethod
     def from_text(cls, text: str) -> "MultifactorWeights":
-        """Return the weights that e.g. ``age=1000,size=0,half_life_s=86400`` names, the rest default.
+        """Return the weights of e.g. ``age=1000,size=0,half_life_s=86400``, the rest default.
 
         Raises:
             OptionError: a name or a value cannot be used.
@@ -235,13 +236,13 @@ class MultifactorWeights:
 
 
 class Multifactor:
-    """Priorities of age, size and fair-share (Soner, section 8.2, after Slurm's multifactor plugin).
+    """Priorities of age, size and fair-share (Soner, section 8.2, as Slurm's multifactor plugin).
 
     The priority of job j at time t, highest first, ties by submission::
 
-        age·min(wait / age_max, 1) + size·processors_j / processors + fairshare·2^(−users·usage_u / usage)
+        age·min(wait/age_max, 1) + size·processors_j/processors + fairshare·2^(−users·usage_u/usage)
 
-    The usage of a user u is the processor-seconds its jobs have held, each second halved every half-life::
+    The usage of a user u is the processor-seconds of its jobs, each second halved every half-life::
 
         usage_u(t) = ∫ held_u(s) · 2^(−(t − s) / half_life) ds,   s up to t
 

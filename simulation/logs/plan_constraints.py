@@ -1,6 +1,6 @@
 """What a planning system's plan has to respect: fixed-time requests, and rules (Chapter 3).
 
-A planning system has no queues to switch on and off. docs/policies.md (planning) has the kinds of rules.
+A planning system has no queues to switch on and off. docs/policies.md (planning) lists the rules.
 """
 
 import re
@@ -86,7 +86,7 @@ class Advance:
 
 
 def read_advance(texts: Iterable[str]) -> tuple[Advance, ...]:
-    """Return the reservations that options name: each one reservation, or a file with one on each line.
+    """Return the reservations that options name: each one reservation, or a file of one a line.
 
     Lines that are empty or begin with ``#`` do not count.
 

@@ -1,4 +1,4 @@
-"""A planning system: a full schedule with a start for every job, replanned on every change (Chapter 3).
+"""A planning system: a full schedule with all starts, replanned on every change (Chapter 3).
 
 docs/policies.md (planning) says how plans are made anew, and what becomes of fixed-time requests.
 With any of these a planned start need not be an event, so the policy asks for an alarm.
@@ -47,7 +47,7 @@ class Planning(Conservative):
 
     @property
     def alarm(self) -> float | None:
-        """The next planned start, submission or release; None without any that is no event of its own."""
+        """The next planned start, submission or release; None where each is an event of its own."""
         if not self._has_alarms:
             return None
         times = [self._state.start_of[job] for job in self._queue]
@@ -57,7 +57,7 @@ class Planning(Conservative):
 
     @property
     def refused(self) -> Sequence[str] | None:
-        """The fixed-time requests that were refused, in order; None where none is submitted on the way."""
+        """The fixed-time requests that were refused, in order; None where none is submitted."""
         return self._refused if self._is_asked else None
 
     def step(self, now: float, seen: Changes) -> Sequence[int]:
@@ -84,7 +84,7 @@ class Planning(Conservative):
         return self._due(now)
 
     def _release(self, now: float, ended: Sequence[int]) -> float:
-        """Take back what ended jobs and unused reservations hold; then answer the requests of this moment."""
+        """Take back what ended jobs and unused reservations held; then answer the requests due."""
         freed_until = super()._release(now, ended)
         self._profile.advance(now)
         for time, one in [entry for entry in self._unused if entry[0] <= now]:

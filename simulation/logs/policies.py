@@ -1,4 +1,4 @@
-"""The table of policies over logs, ours and users' own, and one call that plays a log under one of them."""
+"""The table of policies over logs, ours and users' own; one call plays a log under one of them."""
 
 import time
 from collections import deque
@@ -37,12 +37,12 @@ from .reservations import Partitioned, Reservations, Selective, Slack
 from .selection import BestFit, FirstFit, NextFit, QueuePolicy, Queues
 from .speculative import Speculative, TestRuns
 
-#: Makes a policy over jobs numbered in queue order; ``resort`` orders a queue that changes with time.
+#: Makes a policy over jobs numbered in queue order; ``resort`` orders one that changes with time.
 Made: TypeAlias = Callable[[Requests, Resort | None, PolicyOptions], CountPolicy]
 
 
 class Adaptive(CountPolicy):
-    """Adaptive backfilling: the policy that would have served the recent jobs best (Chapter 3, Talby).
+    """Adaptive backfilling: the policy that would have served recent jobs best (Chapter 3, Talby).
 
     docs/policies.md (adaptive) says how candidates are compared; between equals that are not the
     present one the first named wins.
@@ -79,7 +79,7 @@ class Adaptive(CountPolicy):
         """Ask the present policy; before that, compare the candidates when it is time."""
         ended, arrived = seen
         for job in ended:
-            # An end less its start may be a last digit above the estimate, or below the shortest run time.
+            # End less start may be a last digit above the estimate, or below the shortest run time.
             run = max(now - self._start_of.pop(job), SHORTEST_RUN_S)
             self._run_of[job] = min(run, self._requests.estimate[job])
         self._waiting.update(arrived)
@@ -147,7 +147,7 @@ POLICIES: dict[str, Made] = {
     ),
 }
 
-#: Policies between which ``adaptive`` may choose: they stop no job, and each can take over at any time.
+#: Policies between which ``adaptive`` may choose: they stop no job, and can take over at any time.
 CANDIDATES = (
     "fcfs",
     "easy",
@@ -208,7 +208,7 @@ def queue_order(requests: Requests, order: str, flexible: FlexiblePriorities | N
 def queue_rank(
     requests: Requests, order: str, flexible: FlexiblePriorities | None = None
 ) -> tuple[float, ...] | None:
-    """Return what sorts the queue, by job; None where that is its submission, or changes with time."""
+    """Return what sorts the queue, by job; None where submission does, or it changes with time."""
     if order in ("fcfs", MULTIFACTOR, *CHANGING_ORDERS):
         return None
     return tuple(map(float, _queue_keys(requests, order, flexible)))

@@ -1,4 +1,4 @@
-"""Backfilling by reservations: how many there are, who has one, and how far one may be put off (Chapter 3).
+"""Backfilling by reservations: how many, who has one, how far one may be put off (Chapter 3).
 
 All of them look once over a profile of the running jobs' estimated ends, and their reservations
 hold for one pass, as EASY's does.
@@ -17,7 +17,7 @@ from .selection import QueuePolicy
 
 
 class ProfiledPolicy(QueuePolicy):
-    """A policy whose jobs start beside reservations: ``profile`` is what those and running jobs leave."""
+    """A policy of jobs beside reservations: ``profile`` is what these and running jobs leave."""
 
     def _starts(self, job: int, now: float, profile: CountProfile) -> bool:
         """Start a job if it fits beside the reservations; say whether it did."""
@@ -57,7 +57,7 @@ class Reservations(ProfiledPolicy):
 
 
 class Selective(ProfiledPolicy):
-    """Selective reservations: who has waited too long for its length has one (the second parameter).
+    """Selective reservations: a job that waited too long for its length has one (second parameter).
 
     After Srinivasan, Kettimuthu, Subramani and Sadayappan. docs/policies.md (selective) says what a
     pass does. Whoever has had a reservation has one in every later pass, for the expansion factor
@@ -89,12 +89,12 @@ class Selective(ProfiledPolicy):
 
 
 class Slack(QueuePolicy):
-    """Slack-based backfilling: the head's reservation may be put off, up to a slack (the second parameter).
+    """Slack-based backfilling: the head's reservation may be put off by a slack (second parameter).
 
     After the relaxed backfilling of Ward, Mahood and West, which the Chapter names beside Talby and
-    Feitelson's flexible backfilling. docs/policies.md (slack) says what a pass does, and when the head
-    starts at the latest: waiting can raise its expansion factor (wait + estimate) / estimate by at
-    most F beyond what was promised. F = 0 is EASY exactly.
+    Feitelson's flexible backfilling. docs/policies.md (slack) says what a pass does, and when the
+    head starts at the latest: waiting can raise its expansion factor (wait + estimate) / estimate
+    by at most F beyond what was promised. F = 0 is EASY exactly.
     """
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
@@ -139,7 +139,7 @@ def _check_limits(limits: tuple[float, ...], text: str) -> None:
 
 
 class Partitioned(ProfiledPolicy):
-    """Partitioned reservations: one queue and one reservation per class of run time (the fourth parameter).
+    """Partitioned reservations: a queue and a reservation per class of run time (fourth parameter).
 
     After Lawson and Smirni's multiple-queue backfilling. docs/policies.md (partitioned) says what a
     pass does; the heads of the classes come in queue order, and turns begin after the class that

@@ -61,7 +61,7 @@ class QueuePolicy(CountPolicy):
     def backfill(self, now: float) -> None:
         """Start jobs past the first, which does not fit: here none."""
 
-    def _release(self, now: float, ended: Iterable[int]) -> None:  # noqa: ARG002 - others read the time
+    def _release(self, now: float, ended: Iterable[int]) -> None:  # noqa: ARG002 - others read it
         """Take the processors of jobs back."""
         for job in ended:
             release(self._state, job)
@@ -84,7 +84,7 @@ class QueuePolicy(CountPolicy):
         del self._queue[:count]
 
     def _take(self, now: float, jobs: Sequence[int]) -> list[int]:
-        """Start the jobs that fit, in the order given: free processors only ever get fewer in a pass."""
+        """Start the jobs that fit, in the order given: within a pass processors only get fewer."""
         started = []
         for job in jobs:
             if self._size[job] <= self._counts[FREE]:
@@ -112,7 +112,7 @@ class FirstFit(QueuePolicy):
 
 
 class BestFit(QueuePolicy):
-    """The job that leaves the fewest processors idle: the largest that fits, the first of equal ones."""
+    """The job that leaves the fewest processors idle: the largest that fits, the first if equal."""
 
     def _from_front(self, now: float) -> None:
         """Start nobody: a later job may be larger."""
@@ -142,7 +142,7 @@ class NextFit(QueuePolicy):
         """Return where the search begins."""
         if self._resort is None:
             return bisect_right(self._queue, self._last)
-        # Where orders change with time a job that has left has no place: that of the job behind it counts.
+        # In changing orders a job that has left has no place: that of the job behind it counts.
         return self._queue.index(self._last) if self._last in self._queue else 0
 
     def _behind(self, started: Sequence[int]) -> int:
@@ -212,7 +212,7 @@ class Queues(QueuePolicy):
         return min(fitting, key=self._rank, default=None)
 
     def _rank(self, place: int) -> tuple[float, float, int]:
-        """Return what a head is chosen by, the smallest first; equal ones in the order of the jobs."""
+        """Return the key by which a head is chosen: the smallest, among equals the first job."""
         job = self._queues[place][0]
         size = -self._size[job] if self._options.heads == "best-fit" else 0
         return size, -self._limits[place].priority, job

@@ -1,7 +1,7 @@
 """Speculative backfilling: a job that may delay the head starts on the bet that it ends early.
 
-Chapter 3, the seventh parameter; what becomes of a lost bet is its simplest alternative, after Lawson and
-Smirni: the job is stopped and started again later.
+Chapter 3, the seventh parameter; what becomes of a lost bet is its simplest alternative, after
+Lawson and Smirni: the job is stopped and started again later.
 
 docs/policies.md (speculative) says what a pass does. EASY's shadow time and *extra* count the
 processors of bets as free. A job that was not stopped runs on like any other.
@@ -22,7 +22,7 @@ from .selection import QueuePolicy
 
 
 class Speculative(QueuePolicy):
-    """Speculative backfilling over a queue sorted by job number, or by ``resort`` before each pass."""
+    """Speculative backfilling over a queue sorted by job number, or before a pass by ``resort``."""
 
     stopped: Sequence[int] = ()
 
@@ -129,9 +129,9 @@ class Speculative(QueuePolicy):
 class TestRuns(Speculative):
     """Speculative backfilling by short test runs (Chapter 3; Perkovic and Keleher).
 
-    A bet is a test of so many seconds, begun only if it is over by the shadow time. A job that has not ended
-    then is stopped and waits again. What the test taught tightens its estimate from below: it runs longer
-    than that, so its next test is twice as long. While nobody waits tests are jobs like all others.
+    A bet is a test of so many seconds, begun only if it is over by the shadow time. A job that has
+    not ended then is stopped and waits again. The test tightens its estimate from below: it runs
+    longer, so its next test is twice as long. While nobody waits tests are jobs like all others.
     """
 
     __test__ = False

@@ -1,7 +1,7 @@
-"""Which whole nodes a job may use by what it asks for: cores, memory, gres, features, nodes that it excludes.
+"""Which whole nodes a job may use by cores, memory, gres, features and excluded nodes.
 
-A whole node's memory and gres are its job's, so that what a job asks for on each node never runs short: a
-node has it or has not. Read by the engine's own readers of requests (bidgen/), once for each partition.
+A whole node's memory and gres are its job's, so what a job asks for on each node never runs short:
+a node has it or not. The engine's own readers of requests (bidgen/) say so, for each partition.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ class Eligibility:
 
     Attributes:
         members: the nodes, of all sets together.
-        eligible: sets of their names, of which all of the job's nodes must stand in one; empty: any.
+        eligible: sets of node names, one of which must hold all of the job's nodes; empty: any.
         largest: nodes of the largest set, of its longest run where they must stand side by side.
         fewest: nodes that hold the gres asked for over all of them, whichever they are.
         contiguous: whether they must stand side by side.
-        max_switches: how many leaf switches they may stand below, None where there are none or any will do.
+        max_switches: leaf switches that they may have above; None: there are none, or any will do.
     """
 
     members: tuple[Node, ...]
@@ -134,7 +134,7 @@ class PartitionNodes:
         return min(max(shares), Fraction(1))
 
     def _ways(self, job: Job) -> list[tuple[BoolArray, int]]:
-        """Return the nodes of each way to read the request that has any, and how many of them hold it all."""
+        """Return the nodes of each way to read the request that has any; how many hold it all."""
         request = job.request
         read = self._reader.read(replace(job, partition=""), 0)
         if not isinstance(read, Demand):
@@ -173,7 +173,7 @@ def _share_of_gres(members: Sequence[Node], name: str, asked: int) -> Fraction:
 
 
 def _fewest(choice: GresChoice, mask: BoolArray, total: Capacity) -> int:
-    """Return how many nodes hold what a job asks for over all of them, whichever of its nodes they are."""
+    """Return how many nodes hold what a job asks for over all its nodes, whichever they are."""
     lows = [(low, int(total.gres[kind][mask].min())) for kind, _, low, _ in choice.total if low]
     return max((-(-low // least) for low, least in lows), default=1)
 

@@ -73,7 +73,7 @@ class Negotiated(RunReport):
 
     @cached_property
     def engine_calls(self) -> int:
-        """How many awards the auction's engine has made: one for each Map that says who waits or starts."""
+        """How many awards the auction's engine has made: one for each Map that is not empty."""
         if self.batch.mapper != "auction":
             return 0
         return sum(isinstance(s.message, ResponseResourceOffer) and bool(s.message.map) for s in self.sent)
@@ -121,11 +121,11 @@ class Negotiated(RunReport):
 def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
     """Return every metric by name; times in seconds, None without a job.
 
-    ``makespan_s``: first submission to last end; ``utilization``: node-seconds held over nodes × makespan;
-    ``work_bound_s``: node-seconds of the jobs at their smallest sizes over the nodes, which no schedule
-    beats under linear speedup; ``loss_of_capacity``: the share idle while a job waited; ``transactions``:
-    those committed; ``attempts_mean``: of them; ``deadlines``, ``deadlines_met``: jobs that had one, kept it;
-    ``engine_calls``: awards of the auction's engine, one a Map.
+    ``makespan_s``: first submission to last end; ``utilization``: node-seconds held over nodes ×
+    makespan; ``work_bound_s``: node-seconds of the jobs at their smallest sizes over the nodes, a
+    bound under linear speedup; ``loss_of_capacity``: the share idle while a job waited;
+    ``transactions``: those committed; ``attempts_mean``: theirs; ``deadlines``, ``deadlines_met``:
+    jobs that had one, kept it; ``engine_calls``: awards of the auction's engine, one a Map.
     """
     jobs, arrival = list(result.done.values()), result.arrival_s
     first = min(arrival.values(), default=0.0)

@@ -50,7 +50,7 @@ class Recorder(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     since: dict[str, tuple[float, int]] = {}
 
     def see(self, machine: MachineState, first: int = 0) -> None:
-        """Take note of a machine after a transition; ``first``: its first node's number among all."""
+        """Note a machine after a transition; ``first``: its first node's number among all."""
         running = machine.running
         for job, (since, nodes) in list(self.since.items()):
             now = running.get(job)
@@ -123,7 +123,7 @@ def negotiate(
 
 
 def runs_of(play: Play, done: Mapping[str, JobReport]) -> list[tuple[str, str, int, float]]:
-    """Return what a history keeps of jobs that ended: name, job, nodes, seconds of the whole job on them."""
+    """Return the history of ended jobs: name, job, nodes, seconds of the whole job on them."""
     names = {arrival.job.job: arrival.job.name for arrival in play.arrivals}
     return [
         (names[job], job, count, seconds)
@@ -197,7 +197,7 @@ class RunLog(Recorder):
         for send in sends:
             self.own.append(Sent(time_s=now, from_batch=False, peer="", message=send.message))
             if isinstance(send.message, StatusReport):
-                for report in send.message.reports:  # one by one: the sum of floats depends on the order
+                for report in send.message.reports:  # one by one: the order determines the sum
                     self.lost_node_s += report.lost_node_s
         if not has_more:
             self.sent += self.own
@@ -264,7 +264,7 @@ def batch_settings(play: Play, options: NegotiationOptions) -> BatchSettings:
 
 
 def runtime_settings(options: NegotiationOptions) -> RuntimeSettings:
-    """Return the runtime scheduler's choices; the batch scheduler proposes attempts and interval."""
+    """Return iRTSched's choices; the batch scheduler proposes attempts and interval."""
     return RuntimeSettings(
         max_attempts=options.max_attempts,
         interval_s=options.interval,

@@ -102,7 +102,7 @@ class RuntimeOptions:
 
 @dataclass(kw_only=True, unsafe_hash=True)
 class NegotiationOptions(RuntimeOptions, BatchOptions, SharedOptions, StepRecord):
-    """What both read, and how each Map of mapper auction is found (the options read by NEGOTIATE)."""
+    """What both read, and how mapper auction finds each Map (the options read by NEGOTIATE)."""
 
 
 #: Options of both that a sweep varies, by the names of their columns.

@@ -1,4 +1,4 @@
-"""What the negotiating schedulers play: workload files, and ESP as the thesis played it (Nagendra, 7.3).
+"""What the negotiating schedulers play: workload files, and the thesis's ESP (Nagendra, 7.3).
 
 Negotiation shares whole nodes (Nagendra, 4.1.1: only the node count is negotiated). What else a job
 asks for says which nodes it may use (eligibility.py); what that cannot say is refused.
@@ -56,7 +56,7 @@ def entry_of(
     true_run_time_s: float | None = None,
     **others: Any,
 ) -> MapEntry:
-    """Return a job whose run time is that at its nominal size; the model converts it to the minimum.
+    """Return a job with its run time at the nominal size; the model converts it to the minimum.
 
     ``others`` are further members, its priority among them.
     """
@@ -85,7 +85,7 @@ def esp_play(
 
     Args:
         nodes: of the machine; sizes are whole nodes.
-        mix: which jobs may change their size; those of a smaller share are among those of a larger one.
+        mix: which jobs may change their size; a smaller share's are among a larger one's.
         order: the seed of the order and of the choice.
         arrivals: how they come.
         with_z: add both Z, urgent, at 40 and 120 min.
@@ -160,7 +160,7 @@ class Play:
                 raise InputError(message, path=f"jobs[{place}].nodes")
 
     def machines(self, in_parts: int = 1) -> dict[str, MachineState]:
-        """Return each runtime scheduler's nodes, idle, in that many parts each; a single one has no name."""
+        """Return each runtime scheduler's idle nodes, in so many parts; one alone has no name."""
         parts = self._parts()
         names = [""] if len(parts) == 1 else [f"r{number}" for number in range(1, len(parts) + 1)]
         return {
@@ -195,7 +195,7 @@ def play_of(
         order: the seed of that share's choice.
 
     Raises:
-        InputError: a job asks for more than whole nodes; names it; or the workload has limits, or blocks.
+        InputError: a job asks for more than whole nodes (names it); or there are limits, or blocks.
         OptionError: the mix or the nodes contradict the file.
     """
     if workload.limits:
@@ -252,7 +252,7 @@ def _machine(workload: ClusterWorkload, nodes: int | None) -> dict[str, Partitio
 
 
 def _chosen(count: int, mix: Changeability, generator: random.Random) -> set[int]:
-    """Return which jobs may change their size; those of a smaller share are among those of a larger one."""
+    """Return which jobs may change their size; a smaller share's are among a larger one's."""
     ranks = list(range(count))
     generator.shuffle(ranks)
     return set(ranks[: round(mix.share * count)])
@@ -313,9 +313,9 @@ def _entry(
 
 
 def _within_budget(entry: MapEntry, budget_core_h: float | None, members: Sequence[Node]) -> MapEntry:
-    """Return a job on such counts only whose estimated core-hours keep its budget, each and all below them.
+    """Return a job on the counts up to which all estimated core-hours keep its budget.
 
-    As no count up to the greatest costs more for a part of the work, growing and shrinking keep it too.
+    As no lower count costs more for a part of the work, growing and shrinking keep it too.
 
     Raises:
         InputError: it would exceed it on its least nodes.

@@ -1,4 +1,4 @@
-"""A negotiation's messages as files: lines for people, JSON that replays, a Mermaid sequence diagram."""
+"""A negotiation's messages as files: text for people, JSON that replays, a Mermaid diagram."""
 
 import json
 import re
@@ -84,7 +84,7 @@ def replayed(text: bytes) -> Negotiated:
     """Run a JSON trace again from its header, and return the run when every message is the same.
 
     Raises:
-        InputError: it is no trace, or a message differs from what its own beginning leads to; names the line.
+        InputError: it is no trace, or a message differs from the replayed run; names the line.
     """
     lines = text.splitlines()
     if not lines:

@@ -1,4 +1,4 @@
-"""The auctions as policies over a machine of nodes: a pass is a step of the engine (auction/decide.py).
+"""The auctions as policies over a machine of nodes: a pass is a step of auction/decide.py.
 
 Promises give way: their jobs are put elsewhere at the same starts, so that another may start now. A
 promise keeps nodes. Where as many others are free then, a job that would still run on those is not
@@ -57,7 +57,7 @@ class NodeAuction(NodePolicy):
         self._options = options
         self.promises = None if promise is None else Promises(machine, promise, interval_s)
         self._window = options.window
-        #: Where nothing is reserved many jobs are alike; in a simulation nobody asks for prices or reasons.
+        #: Without reservations many jobs are alike; a simulation wants no prices and no reasons.
         is_reserving = options.reservations or options.balance or options.backfills or promise
         self._all_bid_up_to = None if is_reserving else 0
         #: Who may not start in the present pass, by number.
@@ -106,7 +106,7 @@ class NodeAuction(NodePolicy):
     def _within_plan(
         self, now: float, queue: NodeQueue, promised: Sequence[Promise], mix: ClassMix | None
     ) -> StepPass:
-        """Decide anew without whom the others that start leave no room for, until all that start have it."""
+        """Decide anew without the jobs that other starts leave no room for, until all have room."""
         while True:
             decision = self._decided(now, queue, promised, mix)
             if self.promises is None or not decision.starts:
@@ -205,7 +205,7 @@ TRIES = 3
 def given_way(
     state: StepState, queue: Iterable[Demand], promised: Sequence[Promise], guards: tuple[Guard, ...] = ()
 ) -> tuple[list[Promise], set[int]]:
-    """Return the promises of those that do not start with their places, and the jobs that start by that.
+    """Return the promises of jobs that do not start, with places, and the jobs that start by that.
 
     Args:
         state: the cluster; left alone.
@@ -237,7 +237,7 @@ class _Trial:
         self.failed = 0
 
     def start(self, demand: Demand) -> None:
-        """Start a job beside the promises, or with other places for them, where that is possible."""
+        """Start a job beside the promises, or with other places for them, where that can be."""
         if demand.kind in self._hopeless:
             return
         placement = self._fit.place(demand)
@@ -305,7 +305,7 @@ class _PromisedLatest:
         units: IntArray,  # noqa: ARG002 - as every placer is asked
         free: Capacity,  # noqa: ARG002
     ) -> Iterator[IntArray]:
-        """Yield the nodes in that order where a job does not ask for neighbours, then as they stand."""
+        """Yield the nodes in that order unless a job asks for neighbours, then as they are."""
         if not self.takes_first(demand):
             yield nodes[np.argsort(-self._promised[nodes], kind="stable")]
         yield nodes

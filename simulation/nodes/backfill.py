@@ -3,11 +3,11 @@
 Backfilling stands on the rule of the auction's steps (auction/reserve.py); here a selection says
 which nodes a job gets.
 
-Slurm's ``sched/backfill`` plans instead (PlannedBackfill). Between turns the queue is looked at as Slurm's
-main scheduler does: in order, up to the first job that cannot start. At a turn each job takes its
-earliest start beside the plans of those before it. A plan keeps whole nodes, from its start for its
-time limit, as Slurm's bitmaps of nodes do: what a job leaves free on them no other job may plan on.
-Jobs whose start is now start. Plans are made anew at each turn.
+Slurm's ``sched/backfill`` plans instead (PlannedBackfill). Between turns the queue is looked at as
+Slurm's main scheduler does: in order, up to the first job that cannot start. At a turn each job
+takes its earliest start beside the plans of those before it. A plan keeps whole nodes, from its
+start for its time limit, as Slurm's bitmaps of nodes do: what a job leaves free on them no other
+job may plan on. Jobs whose start is now start. Plans are made anew at each turn.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ from .select import Selector
 
 
 class Backfill(NodePolicy):
-    """Starts jobs in queue order; behind the first that cannot start, those that delay no reservation.
+    """Starts jobs in queue order; behind a blocked one, those that delay no reservation.
 
     Args:
         machine: where jobs run.
@@ -77,7 +77,7 @@ class Backfill(NodePolicy):
         return backfilling.starts
 
     def _in_order(self, waiting: Iterable[Demand], fit: "SelectedPlacer") -> list[StartingJob]:
-        """Start jobs up to the first that cannot; as in Slurm it holds up its own partition only."""
+        """Start jobs up to the first that cannot; as in Slurm it blocks its own partition only."""
         started: list[StartingJob] = []
         blocked: set[str] = set()
         for demand in waiting:
@@ -106,7 +106,7 @@ class Backfill(NodePolicy):
         return turn > before
 
     def _repeats(self, now: float, queue: NodeQueue) -> bool:
-        """Return whether a turn has the last one's jobs and machine: later, no more jobs can start."""
+        """Return whether jobs and machine are the last turn's: no more can start later."""
         running, before = self._machine.running, self._seen
         self._seen = queue.changes, self._machine.changes
         # Priorities may grow with time, and with an end that is overdue the reservations move.
@@ -129,7 +129,7 @@ class SelectedPlacer(FirstFitPlacer):
         return self._free
 
     def passes_over(self, demand: Demand) -> bool:
-        """Return whether nothing waits for a job: Slurm too passes over one whose limits are used up."""
+        """Return whether nothing waits for a job: Slurm too passes over one with limits used up."""
         return self._pools.passes_over(demand.job)
 
     def start(self, demand: Demand) -> StartingJob | None:
@@ -153,7 +153,7 @@ _AT_ONCE = 16
 
 
 class PlannedBackfill(Backfill):
-    """Plans a start on whole nodes for every job that it looks at; between turns a pass is in order.
+    """Plans a start on whole nodes for every job that it looks at; between turns it goes in order.
 
     At most ``depth`` jobs of the queue are planned (bf_max_job_test). Turns are ``every_s`` seconds
     apart (bf_interval); None: every pass is one.
@@ -264,7 +264,7 @@ class _Plan:
         return holds
 
     def _units(self, step: int, demand: Demand, variant: int) -> IntArray:
-        """Return the units that each node could give then, 0 where it may not be used; shape (nodes,)."""
+        """Return the units of each node then, 0 where it may not be used; shape (nodes,)."""
         key = (step, variant, shape_of(demand))
         if key not in self._known:
             found = self._view(step).candidates(demand)[variant]

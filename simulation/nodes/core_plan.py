@@ -1,9 +1,9 @@
-"""A plan of all that wait, by cores: who may not start now, lest somebody start later than he was left.
+"""A plan of all waiting jobs, by cores: which may not start now, so that no other starts too late.
 
-One promise at a time keeps nodes (promises.py); who is due behind that job is kept from being overtaken
-without end by the plan that the auction on counts keeps (promised/), made of cores. It says no more than who
-may not start: where, and who of the others, the auction decides. On nodes of several kinds, and for jobs
-that ask for more than cores, cores that are free say little about who could start, and nobody is refused.
+One promise at a time keeps nodes (promises.py). The jobs due behind it are kept from endless
+overtaking by the plan that the auction on counts keeps (promised/), made of cores. It only says
+which jobs may not start: the auction decides where jobs start, and which of the others. On nodes of
+several kinds, and for jobs that ask for more than cores, free cores say little: no job is refused.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -41,7 +41,7 @@ class CoreLevelPlan:
         running = easy_columns(rules.processors, asked.size, asked.estimate, is_compiled=self._is_compiled)
         self._state = state._replace(machine=state.machine._replace(easy=running))
         self._machine = machine
-        #: Whether cores say who could start: nodes are alike, and nobody has asked for more than cores.
+        #: Whether cores say who could start: nodes are alike, and jobs have asked for cores only.
         self.is_kept = bool((machine.columns.total.cores == machine.columns.total.cores[:1]).all())
         #: Those that wait, by number; of all jobs, what they ask for and what they were promised.
         self._waiting: set[int] = set()
@@ -91,7 +91,7 @@ class CoreLevelPlan:
 
         Args:
             now: in seconds.
-            starts: of jobs that wait and that are not ``refused``, those first that are to start first.
+            starts: of jobs that wait and are not ``refused``, in the order in which they start.
             sure: jobs that start in any case, by number.
         """
         # One that starts alone may, as ``refused`` has found where anything runs.
@@ -144,7 +144,7 @@ class CoreLevelPlan:
         easy.held[used] = [cores for _, cores in held]
         free = int(columns.free.cores[columns.takes_jobs].sum())
         easy.counts[FREE], easy.counts[RUNNING], easy.counts[STARTED] = free, len(held), 0
-        # Of nodes that are down nobody knows when they come back: as wide a job as can be stands for a wider.
+        # When down nodes come back is unknown: the widest possible job stands for a wider one.
         waiting = machine.waiting[: machine.counts[WAITING]]
         self._state.jobs.size[waiting] = np.minimum(self._asked[waiting], free + sum(easy.held[used]))
         self._state.jobs.start[waiting] = -inf
@@ -157,7 +157,7 @@ def whole_nodes(demand: Demand, columns: Columns) -> int:
     is_exact = is_exact and not demand.job.limits_by_nodes_s and not columns.total.gres
     if not (is_exact and columns.pools.are_empty and columns.takes_jobs.all()):
         return 0
-    # A job of several partitions takes nodes of the first that holds it, which need not be the first nodes.
+    # A job of several partitions takes nodes of the first that holds it, maybe not the first nodes.
     if (cores != cores[0]).any() or not all(variant.eligible.all() for variant in demand.variants):
         return 0
     return _cores(demand, columns) // int(cores[0]) if _is_counted(demand, columns) else 0

@@ -61,7 +61,7 @@ class NodeOutage(NamedTuple):
 
 
 class Preempted(NamedTuple):
-    """A run that a job which paid more ended: both numbers, time, core-seconds lost, credits paid."""
+    """A run that a job which paid more ended: both numbers, time, lost core-seconds, credits."""
 
     job: int
     by: int
@@ -105,7 +105,7 @@ class NodeKernel:
         machine: fresh, of the workload; the policy knows it.
         policy: fresh too.
         queue: empty; orders the waiting jobs.
-        interval_s: the policy is asked at multiples of it only; None: after each time stamp with events.
+        interval_s: the policy is asked at its multiples only; None: after each time stamp's events.
         progress: called now and then with the number of jobs that are done.
         failures: of the nodes; by default they never fail.
         preemptor: who may stop running jobs after each pass; None: nobody.
@@ -359,7 +359,7 @@ class NodeKernel:
         return ()
 
     def _unblock(self, now: float) -> None:
-        """Nothing runs and nothing comes: ask again, or say of the first job that it never starts."""
+        """Nothing runs and nothing comes: ask again, or say that the first job never starts."""
         if not self.policy.wants_more:
             self._drop_first(LEFT_WAITING)
         self._pass(now)

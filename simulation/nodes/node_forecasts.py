@@ -1,4 +1,4 @@
-"""Forecasts of a simulation of nodes: its jobs as cores of pools of nodes that the same jobs can use."""
+"""Forecasts on nodes: a simulation's jobs as cores of pools of nodes that the same jobs can use."""
 
 from collections.abc import Iterator
 from typing import Any

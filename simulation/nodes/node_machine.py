@@ -43,8 +43,8 @@ class Machine:
 
     Attributes:
         snapshot: the empty machine, without jobs.
-        columns: free resources as they are now; ``free``, ``is_empty``, ``takes_jobs`` and ``pools`` change
-            in place. A node that is down has nothing free, and no forecast gives any of it back.
+        columns: free resources now; ``free``, ``is_empty``, ``takes_jobs`` and ``pools`` change in
+            place. A node that is down has nothing free, and no forecast gives any of it back.
         topology: the switches.
         reader: turns the workload's jobs into demands.
         running: by job number.
@@ -254,7 +254,7 @@ def _refused(job: Job) -> str:
     return f"it cannot be expressed: {'; '.join(job.unsupported)}" if job.unsupported else ""
 
 
-#: Requeues of one job after which it is lost: a job longer than its nodes ever stay up would never end.
+#: Requeues after which a job is lost: one longer than its nodes ever stay up would never end.
 MAX_REQUEUES = 100
 #: Failures that are drawn for one simulation.
 _MOST_DRAWN = 1_000_000
@@ -291,7 +291,7 @@ def known_times(outages: Iterable[Outage], machine: Machine) -> dict[int, Times]
 
 
 def drawn_times(mtbf_s: float, mttr_s: float, seed: int, machine: Machine) -> dict[int, Times]:
-    """Return exponential times, drawn for each node that takes jobs from its name and the seed alone.
+    """Return exponential times for each node that takes jobs, drawn from its name and the seed.
 
     They do not depend on what the policy does: every policy meets the same failures.
 

@@ -28,7 +28,7 @@ from .select import SELECTIONS
 
 #: Promises kept at once, of the jobs that came first;
 MOST = 32
-#: under ``auto`` those that stand in the others' way, of the jobs that are due first: each keeps nodes.
+#: under ``auto`` those that block others, of the jobs that are due first: each keeps nodes.
 MOST_AUTO = 1
 
 
@@ -140,7 +140,7 @@ class _NodeCopy:
         return self._longest_s
 
     def _pass(self, now: float) -> None:
-        """Let jobs end and start; where none has come or ended since the last pass none can start."""
+        """Let jobs end and start; none can start where none came or ended since the last pass."""
         self._now = now
         for job in [job for job in self._machine.running if self._end(job) <= now]:
             self._machine.end(job, now)
@@ -162,18 +162,18 @@ class _NodeCopy:
 class Promises:
     """The promises of a machine, simulated or live (slurm/live/loop_snapshot.py).
 
-    A job is promised a start in the first pass after one that left it waiting: the first at which it fits
-    beside what runs and what was promised before, not earlier than a duration after its arrival. Its nodes
-    are kept from then on for as long as it may run (``StepReservations.promise``); others use them before.
-    Under ``auto`` the duration follows the longest wait that EASY would have made so far (``EasyCopy``), and
-    one job at a time is promised a start to come, as EASY reserves for one: the job that is due first.
-    Behind it a plan of all by cores says who would overtake somebody for too long (core_plan.py).
-    When a job has ended promises move sooner where the others leave room, and never later.
+    A job is promised a start in the first pass after one that left it waiting: the first at which
+    it fits beside what runs and earlier promises, at least a duration after its arrival. Its nodes
+    are kept from then on while it may run (``StepReservations.promise``); others use them before.
+    Under ``auto`` the duration follows the longest wait that EASY would have made so far
+    (``EasyCopy``), and one job at a time is promised a start to come, as EASY reserves for one: the
+    job due first. Behind it a plan by cores says which jobs would overtake others for too long
+    (core_plan.py). When a job ends promises move sooner where the others leave room, never later.
 
     Args:
         machine: where jobs run.
         promise: ``plan``, ``auto`` (on a simulated machine) or a duration.
-        interval_s: seconds between passes: no start is promised between two of them; None: after every event.
+        interval_s: seconds between passes: promised starts are at passes; None: after every event.
         most: promises kept at once.
 
     Attributes:
@@ -198,7 +198,7 @@ class Promises:
         self._longest_s = 0.0
         #: By job, where it was last to start.
         self._allocations: dict[int, Allocation] = {}
-        #: What ran when promises were last looked at, and the nodes that took jobs; None: they never were.
+        #: What ran and which nodes took jobs at the last look at promises; None: there was none.
         self._running: set[int] | None = None
         self._up = b""
 
@@ -219,7 +219,7 @@ class Promises:
         return self._again(now, known, new) if known or new else []
 
     def refused(self, now: float, promised: Iterable[Promise]) -> frozenset[int]:
-        """Return who may not start in a pass, whoever else does: the plan of all would put somebody off.
+        """Return the jobs that may not start in a pass in any case: the plan would put others off.
 
         Promised starts that have come are kept.
         """
@@ -228,7 +228,7 @@ class Promises:
     def too_many(
         self, now: float, starts: Sequence[StartingJob], promised: Iterable[Promise]
     ) -> frozenset[int]:
-        """Return which starts of a pass, those first that are to start first, the plan leaves no room for.
+        """Return the starts of a pass, in their order, for which the plan leaves no room.
 
         Promised starts that have come are kept.
         """
@@ -333,7 +333,7 @@ class Promises:
     def _sooner(
         self, state: StepState, known: Sequence[Promise]
     ) -> tuple[StepReservations, list[Promise]] | None:
-        """Return a new plan in the order of arrival; None: a job would start later than promised."""
+        """Return a new plan in order of arrival; None: a job would start later than promised."""
         if self._is_auto or self._duration:
             return None
         reservations = StepReservations(state, 0)

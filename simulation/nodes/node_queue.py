@@ -114,9 +114,9 @@ class AgingQueue(NodeQueue):
 class ResponseQueue(AgingQueue):
     """Priorities that are what a second less of waiting is worth: objective ``response``.
 
-    A job is taken to run for the share of its limit for which its user's last jobs ran (Tsafrir, Etsion and
-    Feitelson, "Backfilling using system-generated predictions", 2007, use the last two). Only the order
-    follows from that: promises and reservations go by limits.
+    A job is taken to run for the share of its limit for which its user's last jobs ran (Tsafrir,
+    Etsion and Feitelson, "Backfilling using system-generated predictions", 2007, use the last two).
+    Only the order follows from that: promises and reservations go by limits.
     """
 
     def __init__(self, workload: ClusterWorkload) -> None:

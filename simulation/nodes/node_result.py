@@ -37,9 +37,9 @@ _LISTED = 5
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class NodeSimulation(Simulation):
-    """Who ran where under which policy. ``workload`` holds the jobs that ran to their ends, by arrival.
+    """Who ran where under which policy. ``workload`` holds the jobs that ran to an end, by arrival.
 
-    Its sizes are the cores that jobs held, its run times the true ones. Every start is one of ``played``.
+    Its sizes are the cores that jobs held, its run times the true ones. ``played`` has every start.
 
     Attributes:
         cluster: what was played.
@@ -48,7 +48,7 @@ class NodeSimulation(Simulation):
         record: the kernel's, with the jobs that can never start and what failures did.
         nodes_fail: failures were asked for, whether or not any came.
         promises: by job number, the start that was promised; None: no promises were asked for.
-        balance: credits that users paid (below 0) or were paid for stopped work; None: nobody might stop.
+        balance: credits that users paid (below 0) or got for stopped work; None: no preemption.
     """
 
     spreads: ClassVar[Mapping[str, tuple[str, str]]] = {
@@ -94,12 +94,12 @@ class NodeSimulation(Simulation):
 
     @property
     def first_s(self) -> float:
-        """The first arrival by the workload's clock, also of a job that never starts: the result's 0."""
+        """The first arrival by the workload's clock, even if it never starts: the result's 0."""
         return next((one.arrival_s for one in self.cluster.jobs), 0.0)
 
     @property
     def end(self) -> Column:
-        """Ends in seconds, worked out on the machine's own clock: to the bit where the next starts are."""
+        """Ends in seconds by the machine's own clock: to the bit where the next starts are."""
         return np.array([one.start_s + one.run_s for one in self.played], np.float64) - self.first_s
 
     @property
@@ -211,17 +211,16 @@ class NodeSimulation(Simulation):
     def metrics(self) -> dict[str, Any]:
         """Every metric by name: those of any machine, and those of nodes.
 
-        - ``theoretical_runtime_s`` (7.2) with the run time at the fewest gres, so that it is the same
-          for every policy; ``cpu_utilization`` (7.3) is its ratio to the makespan.
+        - ``theoretical_runtime_s`` (7.2) with the run time at the fewest gres, so that it is the
+          same for every policy; ``cpu_utilization`` (7.3) is its ratio to the makespan.
         - ``gpu_utilization``: GPU-seconds held over GPUs × makespan; null without GPUs.
         - ``level``: of the lowest common switch, leaf = 0; ``level_job_shares`` and
           ``level_time_shares`` by level, of the jobs and of their run times; null where there are
           no switches.
-        - ``hops``: on a torus, dragonfly or graph: mean links between two nodes of a job, of jobs with
-          several.
+        - ``hops``: on a torus, dragonfly or graph: mean links between nodes of jobs with several.
         - ``span``: last node less first, plus one; ``spread``: span over nodes.
         - ``fragmentation``: runs of consecutive nodes.
-        - ``packing_factor``: nodes over the fewest nodes of the empty cluster that hold the request.
+        - ``packing_factor``: nodes over the fewest of the empty cluster that hold the request.
         """
         values = super().metrics
         if not len(self.started):
@@ -287,7 +286,7 @@ class NodeSimulation(Simulation):
         return np.array(fewest, np.int64)
 
     def _members_of_machine(self) -> dict[str, Any]:
-        """Return what the document says of nodes: every job is counted or listed; only what was asked for."""
+        """Return the document's part on nodes: all jobs, counted or listed; only what was asked."""
         failed = {**self.failure_counts(), "lost": self.named(self.record.lost)}
         promised = {
             "promises": len(self.promises or ()),
@@ -340,7 +339,7 @@ class NodeSimulation(Simulation):
         return {name: [row[name] for row in rows] for name in _COLUMNS}
 
     def _row(self, arriving: ArrivingJob, place: int | None) -> dict[str, Any]:
-        """Return what a table says of a job; ``place``: its own of those that ended, None: it has not."""
+        """Return a job's row of a table; ``place``: its place among ended jobs, None: not ended."""
         begin, job = self.first_s, arriving.job
         submit = since(arriving.arrival_s, begin)
         row = dict.fromkeys(_COLUMNS) | {
@@ -372,7 +371,7 @@ class NodeSimulation(Simulation):
 
     @property
     def placed(self) -> dict[int, Runs]:
-        """The cores of each job, numbered through all nodes in order: the lowest free of each node."""
+        """The cores of each job, numbered through all nodes in order: each node's lowest free."""
         # The machine's own clock: counted from the first submission, rounding may put an end after
         # a start that it made room for.
         stays = {}

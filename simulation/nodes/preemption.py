@@ -1,6 +1,6 @@
-"""Preemption paid for in credits (Soner, section 9.1): who pays more a core-hour may stop who pays less.
+"""Preemption paid for in credits (Soner, section 9.1): who pays more a core-hour may stop others.
 
-docs/failures.md (Preemption) has the rule: whom a blocked job stops, and what its user pays to theirs.
+docs/failures.md (Preemption) has the rule: which jobs a blocked one stops, and what users pay.
 """
 
 from collections import Counter, defaultdict
@@ -46,7 +46,7 @@ class Preemption:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Running:
-    """The running jobs as columns, shape (jobs,): what they pay a core-hour, how often they were stopped."""
+    """The running jobs as columns, shape (jobs,): what they pay a core-hour, how often stopped."""
 
     number: IntArray
     rate: FloatArray
@@ -56,7 +56,7 @@ class _Running:
     stops: IntArray
 
     def earns(self, now: float, limit_s: float) -> FloatArray:
-        """Return the credits that stopping each costs: of its work, and of what it would go on to do."""
+        """Return the credits that stopping each costs: for its work, and for what it would do."""
         seconds = now - self.start_s + np.minimum(limit_s, self.limit_end_s - now)
         found: FloatArray = self.rate * self.cores * seconds / _HOUR_S
         return found
@@ -144,7 +144,7 @@ class Preemptor:
         )
 
     def _running(self) -> _Running:
-        """Return the running jobs as columns; they are made anew where one has started, ended or stopped."""
+        """Return the running jobs as columns; made anew after a start, an end or a stop."""
         if self._seen is not None and self._seen[0] == self._machine.changes:
             return self._seen[1]
         numbers, held = list(self._machine.running), list(self._machine.running.values())
@@ -160,7 +160,7 @@ class Preemptor:
         return running
 
     def _least(self, demand: Demand, cores: IntArray, cost: FloatArray) -> float:
-        """Return the least that the cores which are missing cost, wherever they are: most jobs end here."""
+        """Return the least that the missing cores cost, wherever they are: most jobs end here."""
         free = self._machine.columns.free.cores[self._machine.columns.takes_jobs]
         missing = demand.job.request.fewest_cores - int(free.sum())
         return least_cost(missing, cores, cost)
@@ -168,7 +168,7 @@ class Preemptor:
     def _cheapest(
         self, demand: Demand, lesser: Sequence[tuple[int, Holding]]
     ) -> tuple[Allocation | None, list[tuple[int, Holding]]]:
-        """Return where a job fits once the fewest of the cheapest others are gone, and which have to go."""
+        """Return where a job fits once the fewest cheapest others go, and which have to go."""
         if not lesser:
             return None, []
         found = first_found(lambda last: self._place(demand, lesser[: last + 1]), len(lesser))
@@ -206,7 +206,7 @@ class Preemptor:
 
 
 def least_cost(missing: int, cores: IntArray, cost: FloatArray) -> float:
-    """Return the least that so many cores cost, of jobs that may give some of theirs; inf of too few.
+    """Return the least that so many cores cost, of jobs that may give part of theirs; inf: too few.
 
     Args:
         missing: cores.

@@ -152,7 +152,7 @@ class NextFitNodes(Selector):
 
 
 def is_idle(demand: Demand, view: FreeView) -> bool:
-    """Return whether nothing is in use or kept on any node that a job may use; nodes that are down apart."""
+    """Return whether all nodes that a job may use are idle and unreserved; down nodes apart."""
     columns = view.columns
     empty = nothing_held(columns.total, view.free) | ~columns.takes_jobs
     return all(bool(empty[variant.eligible].all()) for variant in demand.variants)
@@ -183,7 +183,7 @@ SELECTIONS: dict[str, type[Selector]] = {"first": Selector, "best": BestFitNodes
 
 
 class SwitchFit(Selector):
-    """The lowest switch with enough nodes, then the leaf with the fewest that are enough, and so on.
+    """The lowest switch with enough nodes, then the leaf with the fewest that do, and so on.
 
     Contiguous jobs, and machines without switches, go by runs of usable nodes instead: the run with
     the fewest free cores that holds the job. Where the nodes found lack cores, those with the
@@ -228,7 +228,7 @@ class SwitchFit(Selector):
         return None
 
     def mode(self, demand: Demand) -> int:
-        """Return that nodes are filled one after another where a job leaves open what each gives."""
+        """Return that nodes are filled one by one where a job leaves open what each gives."""
         mode = mode_of(demand)
         return PACK if mode == EVEN and demand.units is not None else mode
 
@@ -333,7 +333,7 @@ class _Choice:
         self.units = max(self.units - int(units[: len(nodes)].sum()), kept)
 
     def take_run(self, nodes: IntArray, units: IntArray) -> None:
-        """Take nodes of one run: where one node is enough, the fullest that holds all that is missing."""
+        """Take nodes of one run: if one node will do, the fullest that holds all still missing."""
         alone = np.flatnonzero(units >= self.units) if self.nodes <= 1 else np.zeros(0, np.int64)
         if len(alone):
             best = alone[np.argmin(units[alone])]
@@ -367,7 +367,7 @@ class _Runs:
         return self._is_open & (self._sums >= units) & (self._ends - self._starts >= nodes)
 
     def taken_for(self, need: _Need) -> IntArray | None:
-        """Return nodes of the run with the fewest units that holds the job, or of several, largest first."""
+        """Return nodes of the run of fewest units that will do, or of several, largest first."""
         choice = _Choice(need)
         while choice.is_incomplete and self._is_open.any():
             enough = self.enough(choice.units, choice.fewest)
@@ -388,14 +388,14 @@ def _best_leaf(
 ) -> int:
     """Return the leaf to take next, looking at one after another.
 
-    A leaf displaces the best so far when it is nearer to those taken and no worse, or as near and better.
+    A leaf displaces the best when it is nearer to those taken and no worse, or as near and better.
     """
     best = open_[0]
     for leaf in open_:
         if distance[leaf] > distance[best] or leaf == best:
             continue
         if missing <= 1:
-            # Any open leaf has enough: what most jobs need that ask for cores alone, and all at the end.
+            # Any open leaf has enough: true for most jobs by cores alone, and for all at the end.
             better = (count[leaf][0] < count[best][0]) - (count[leaf][0] > count[best][0])
         else:
             better = _compared(count[leaf], count[best], above[leaf], above[best], missing)

@@ -1,4 +1,4 @@
-"""Who starts: by worth for the resources taken, as long as the plan of all others keeps their promises."""
+"""Who starts: by worth for the resources taken, while the plan of all others keeps its promises."""
 
 from math import inf, sqrt
 
@@ -17,8 +17,8 @@ SHORTEST_S = 10.0
 def cost(length: float, waited: float) -> float:
     """Return what orders jobs under ``response``, smallest first.
 
-    A second of a job's wait costs 1 / max(estimate, 10 s) of bounded slowdown. That grows with the fourth
-    root of the slowdown it has by now, 1 + wait / estimate, so that equals are served by their waits. The
+    A second of a job's wait costs 1 / max(estimate, 10 s) of bounded slowdown. That grows with the
+    fourth root of its slowdown by now, 1 + wait / estimate: equals are served by their waits. The
     estimate (s) is the user's, times the mean share of theirs for which the user's last jobs ran.
     """
     length = max(length, SHORTEST_S)
@@ -57,8 +57,8 @@ def award(state: PromisedState, now: float, longest: float) -> None:
 def _keeping(state: PromisedState, now: float, longest: float, is_planned: bool, count: int) -> None:
     """Start what leaves everybody their promises.
 
-    Where ``promise_due`` has planned, starts that it has now are its own, and one that has ended before the
-    first to come, on processors that those leave, changes none of it. Any other asks for the plan of all.
+    Where ``promise_due`` has planned, the starts that it has now are allowed. So is one that ends
+    before the first to come, on processors that those leave. Any other needs the plan of all.
     """
     jobs, machine, scratch = state.jobs, state.machine, state.scratch
     free, refused = machine.easy.counts, 0
@@ -98,7 +98,7 @@ def _note_starts(state: PromisedState, now: float) -> None:
 
 @kernel
 def _first_put_off(state: PromisedState, now: float) -> tuple[int, float, int]:
-    """Return the place and the time of the plan's first start after now, and what starts now leave free."""
+    """Return the place and time of the plan's first start after now, and what is free beside it."""
     machine = state.machine
     spare = machine.easy.counts[FREE]
     for place in range(machine.counts[WAITING]):

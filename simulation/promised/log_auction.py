@@ -1,18 +1,18 @@
 """The auction on a machine that counts processors: one kind of item, and promises as rows.
 
-Where all nodes are alike an auction's program has no bids to choose between: a job takes its processors or
-waits. What is left is a program over counts: the greatest worth of what starts, subject to the processors
-free now and, for every waiting job, to a plan in which it starts by its promise. It is solved greedily:
-jobs are tried by their worth for what they take, and each that leaves the plan feasible starts (awards.py).
+Where all nodes are alike an auction's program has no bids to choose between: a job takes processors
+or waits. A program over counts is left: the greatest worth of the starts, subject to the processors
+free now and to a plan in which every waiting job starts by its promise. It is solved greedily: jobs
+are tried by worth for what they take, and each that leaves the plan feasible starts (awards.py).
 
 docs/policies.md (promised) and docs/promises.md have the objectives and the kinds of promises. A
-promise is only ever bettered, and kept as long as no job runs beyond its estimate (promise_plan.py).
+promise only ever gets better, and is kept while no job exceeds its estimate (promise_plan.py).
 Where it follows the log the plan's start counts 1.8 times as far, as estimates are long.
 
-One step: ends, what EASY would have done, better promises, arrivals, awards. What EASY would have done
-is played on a copy of the machine with the same jobs: how long would they have waited? It is the
-yardstick of the promises that follow a log's own waits. A job's run time is known to it once the job
-has ended on the real machine; until then it runs up to its estimate. EASY is backfilling/easy.py's.
+One step: ends, what EASY would have done, better promises, arrivals, awards. EASY plays the same
+jobs on a copy of the machine: how long would they have waited? That is the yardstick of promises
+that follow a log's own waits. The copy knows a job's run time once it has ended on the real
+machine; until then the job runs up to its estimate. EASY is backfilling/easy.py's.
 """
 
 from collections.abc import Sequence
@@ -83,7 +83,7 @@ class LogAuction(CountPolicy):
 
     @cached_property
     def stepping(self) -> tuple[Loop, bool, PromisedState]:
-        """What makes a pass, whether numba compiled it, and what it works on: a compiled loop needs none."""
+        """What makes a pass, whether it is compiled, and its state: a compiled loop needs none."""
         step, is_compiled = STEP.for_jobs(len(self._requests))
         users = count_users(self._requests.user).tolist()
         return step, is_compiled, empty_state(self._rules, self._requests, users, is_compiled=is_compiled)
@@ -153,7 +153,7 @@ def step(state: PromisedState, now: float, ended: Ints, arrived: Ints) -> int:
 def _award(state: PromisedState, now: float, longest: float) -> None:
     """Promise starts to whom is due, and start jobs."""
     if not _any_fits(state):
-        # Where all that changes is that jobs end early, later promises are nearer: see ``catch_up``.
+        # Where all that changes is early ends, later promises are nearer: see ``catch_up``.
         state.copy.clock[SKIPPED] = now
         return
     if state.rules.follows and state.machine.counts[WAITING] > 1:
@@ -197,7 +197,7 @@ def _hear_of_end(state: PromisedState, now: float, job: int) -> None:
 
 @kernel
 def _improve(state: PromisedState, now: float) -> None:
-    """Promise earlier starts where the plan has come nearer, in the order of promises; never later ones."""
+    """Promise earlier starts where the plan came nearer, in the order of promises; none later."""
     jobs, machine = state.jobs, state.machine
     plan(state, now, NOBODY, False)
     before = 0.0

@@ -1,13 +1,13 @@
 """What starts under overload: the job with the largest wait² / estimate, and short ones beside it.
 
-Under overload the waits of EASY grow as long as jobs come. Promises that follow its longest wait so far then
-leave no room between them: all are due, and jobs start in the order of submission, short ones behind
-long ones. So promises are withdrawn. One job has EASY's reservation: the one that has waited longest for
-what it asks, so that a short job comes soon and a long one in the end; or the first of all, once it has
-waited for much longer than anybody would have under EASY. Others start beside it, the shortest first.
+Under overload the waits of EASY grow as long as jobs come. Promises that follow its longest wait
+then leave no room: all are due, and jobs start in order of submission, short ones behind long ones.
+So promises are withdrawn. One job has EASY's reservation: the one that has waited longest for what
+it asks (a short job comes soon, a long one in the end), or the first of all, once it has waited for
+much longer than any job would have under EASY. Others start beside it, the shortest first.
 
-Overload shows in the backlog: the work that waits, by what users' jobs ran for, in time of the whole machine.
-The queue is that of backfilling/deep_queue.py, in which neither search looks at every job.
+Overload shows in the backlog: the waiting work, by what users' jobs ran for, in time of the whole
+machine. The queue is backfilling/deep_queue.py's, in which neither search looks at every job.
 """
 
 from math import inf
@@ -29,7 +29,7 @@ PLANNED = 72
 
 @kernel
 def change_backlog(state: PromisedState, job: int, sign: int) -> None:
-    """Add the work of a job that arrives (+1) to the backlog, or take that of one that starts off it (−1)."""
+    """Add an arriving job's work to the backlog (+1), or subtract a starting job's (−1)."""
     work, user = sign * state.jobs.estimate[job] * state.jobs.size[job], state.jobs.user[job]
     state.backlog.asked[user] += work
     state.backlog.learnt[0] += work * mean_share(state.shares, user)
@@ -37,7 +37,7 @@ def change_backlog(state: PromisedState, job: int, sign: int) -> None:
 
 @kernel
 def learn(state: PromisedState, user: int, share: float) -> None:
-    """Learn what share of its estimate a user's job ran for, and what that says of those that wait."""
+    """Learn which share of its estimate a user's job ran, and what it says of waiting jobs."""
     before = mean_share(state.shares, user)
     remember_share(state.shares, user, share)
     state.backlog.learnt[0] += (mean_share(state.shares, user) - before) * state.backlog.asked[user]
@@ -100,13 +100,13 @@ def _start(state: PromisedState, now: float, job: int) -> None:
 
 @kernel
 def _head(state: PromisedState, now: float, longest: float) -> int:
-    """Return the job that has waited too long, or has the largest wait² / estimate; NOBODY: none waits."""
+    """Return the job that waited too long, or has the largest wait² / estimate; NOBODY: none."""
     submit, queue = state.jobs.submit, state.backlog.queue
     classes, first = len(queue.lowest), int(queue.counts[HEAD])
     if first < len(submit) and now - submit[first] >= BACKLOGS * longest:
         return first
     most, head, block = -1.0, NOBODY, first // BLOCK
-    # While the last head waits, nobody with less than its wait² / estimate is the head; ratios are rounded.
+    # While the last head waits, no head has less than its wait² / estimate; ratios are rounded.
     last = state.backlog.head[0]
     wait = now - submit[last]
     least = wait * wait / queue.waiting[last] * (1.0 - 1e-9) - 1e-9
@@ -130,7 +130,7 @@ def _head(state: PromisedState, now: float, longest: float) -> int:
 
 @kernel
 def _shortest(state: PromisedState, now: float, head: int, shadow: float, extra: int) -> int:
-    """Return the job with the least estimate of those that may start beside the head; NOBODY: none may."""
+    """Return the job of least estimate that may start beside the head; NOBODY: there is none."""
     submit, size, queue = state.jobs.submit, state.jobs.size, state.backlog.queue
     free = state.machine.easy.counts[FREE]
     fits, beside = class_below(queue, free), class_below(queue, min(extra, free))

@@ -6,10 +6,10 @@ and maxima of ends. So a plan that keeps every promise goes on keeping them, and
 where the plan of the others still does. A plan that lets jobs pass each other has no such property.
 Nobody may start now who would put somebody off beyond what the plan leaves him (``verdict``).
 
-Promises may follow the log: a job is promised a start when it is due (``promise_due``). Until then the plan
-has a place for it behind all that are due, and leaves it as much as a promise made now would: what
-starts now may put it off so far, and no farther. Whoever is due stands behind those that were
-before, and nobody comes between them later, so that the plan goes on keeping their promises.
+Promises may follow the log: a job is promised a start when it is due (``promise_due``). Until then
+its place in the plan is behind all due jobs, with as much room as a promise made now: starts now
+may put it off so far, and no farther. A job that becomes due is behind those due before, and none
+comes between them later, so the plan goes on keeping their promises.
 """
 
 from math import inf
@@ -75,7 +75,7 @@ def plan(state: PromisedState, now: float, spared: int, is_test: bool) -> int:
 
 @kernel
 def promise(state: PromisedState, now: float, job: int, earliest: float) -> None:
-    """Let a job wait; promise it ``earliest`` where all others keep theirs, else a start behind them."""
+    """Let a job wait; promise it ``earliest`` if all others keep theirs, else a start behind."""
     jobs, machine = state.jobs, state.machine
     count = machine.counts[WAITING]
     place = count
@@ -110,7 +110,7 @@ def verdict(state: PromisedState, now: float, place: int, refused: int) -> int:
     jobs, scratch = state.jobs, state.scratch
     job = state.machine.waiting[place]
     size, estimate = jobs.size[job], jobs.estimate[job]
-    # Whom a narrower and shorter job would make late, this one would too, unless it stands before him.
+    # It makes the same job late as a narrower, shorter one does, unless it stands before that job.
     for other in range(refused):
         if size >= scratch.wide[other] and estimate >= scratch.long[other] and place > scratch.behind[other]:
             return KNOWN
@@ -131,7 +131,7 @@ def promise_due(state: PromisedState, now: float, longest: float, is_whole: bool
         state: its queue is in the order of its promises, then as it was.
         now: in seconds.
         longest: the longest wait on the copy.
-        is_whole: whether all are planned; else up to the first that is not due and cannot start now.
+        is_whole: plan all; else up to the first that is not due and cannot start now.
     """
     jobs, machine, rules = state.jobs, state.machine, state.rules
     _sort(state, now, longest)
@@ -150,7 +150,7 @@ def promise_due(state: PromisedState, now: float, longest: float, is_whole: bool
 
 @kernel
 def _sort(state: PromisedState, now: float, longest: float) -> None:
-    """Put those who have no promise into the order in which they are due, in which most stand already.
+    """Sort the jobs that have no promise by when they are due; most are in order already.
 
     Who is not due yet may be left nothing until the plan says what: a test stops there.
     """
@@ -175,8 +175,8 @@ def _sort(state: PromisedState, now: float, longest: float) -> None:
 def window(latest: float, estimate: float, share: float) -> float:
     """Return how long after its submission a job of a share of the machine is due (s).
 
-    It is at most some estimates of the job: short jobs are due soon. One of nearly the whole machine is due
-    at once: it needs a drain, and waits for the plan anyway.
+    It is at most some estimates of the job: short jobs are due soon. One of nearly the whole
+    machine is due at once: it needs a drain, and waits for the plan anyway.
     """
     cube = share * share * share
     found: float = min(latest, LIMITS * estimate) * (1.0 - cube * cube)

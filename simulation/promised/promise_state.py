@@ -18,8 +18,8 @@ from ..run_times import REMEMBERED, LastShares
 
 #: Places of ``counts``: waiting jobs, and how many of them have been promised a start.
 WAITING, PROMISED, COUNTED = 0, 1, 2
-#: Places of ``clock``: of the copy, in seconds, the longest wait on it so far, and when its next job ends;
-#: the longest wait in the last pass, and when a pass was skipped last, below 0 where none was since a plan.
+#: Places of ``clock``, in seconds: the copy's time, its longest wait so far, and its next job's
+#: end; the last pass's longest wait, and the last skipped pass's time, below 0: none since a plan.
 COPY_NOW, LONGEST, NEXT_END, LAST, SKIPPED = 0, 1, 2, 3, 4
 #: How promises follow a log, the same where processors are counted and on nodes:
 #: after which share of the longest wait under EASY a job is due,
@@ -28,7 +28,7 @@ SHARE = 0.55
 LIMITS = 4.0
 #: by how much a plan's start is stretched, for estimates are long, up to that longest wait,
 LOOSENESS = 1.8
-#: and after which share of it a job comes before all that have waited for less, where processors are counted.
+#: and after which share of it a job precedes all that waited for less, with counted processors.
 OVERDUE = 0.6
 
 
@@ -78,7 +78,7 @@ class PromisedMachine(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A copy of the machine on which EASY plays the same jobs; it knows run times when they are known.
+    """A copy of the machine on which EASY plays the same jobs; it learns run times as jobs end.
 
     Attributes:
         clock: its time, the longest wait on it, and its next end.
@@ -119,7 +119,7 @@ class Scratch(NamedTuple):
     Attributes:
         end, size: a heap of ends with the processors that they free.
         key, place: a heap of keys with places in the queue.
-        long, wide, behind: of refused jobs: estimate, processors, and place of the job that would be late.
+        long, wide, behind: of refused jobs: estimate, processors, the place of the job made late.
     """
 
     end: Floats
@@ -141,7 +141,7 @@ class PromiseRules(NamedTuple):
         window_s: a job is promised no start earlier than so long after its submission.
         share: of the longest wait.
         looseness: of a plan's start, as a multiple of its distance.
-        response: whether starts are worth what they save in slowdown; else the queue's order counts.
+        response: whether starts are worth the slowdown they save; else the queue's order counts.
         processors: of the machine.
     """
 

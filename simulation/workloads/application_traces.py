@@ -1,4 +1,4 @@
-"""Traces of applications: one user's stream of jobs, and random logs like a supercomputer's (Weissman 4).
+"""Traces of applications: a user's stream of jobs, and logs as of supercomputers (Weissman 4).
 
 User-centric traces (4.1, table 1) hold STEN, GE and CL jobs. Of system-centric ones (4.2, figures 5
 to 8) arrivals are a non-stationary Poisson process by time of day, sizes are powers of two in
@@ -46,7 +46,7 @@ def arranged(
     application: NDArray[np.int64] | None = None,
     data: NDArray[np.float64] | None = None,
 ) -> SwfLog:
-    """Return a trace as a log: ideal processors and the run time on them; its first midnight is time 0.
+    """Return a trace as a log: ideal processors, run times on them; time 0 is its first midnight.
 
     Args:
         submit: rising, in seconds.
@@ -145,10 +145,10 @@ SDSC_SP2 = model_of(files(__package__).joinpath("sdsc-sp2.json").read_bytes())
 
 
 def fit(log: SwfLog, source: str) -> TraceModel:
-    """Return the model that fits a log: hours and sizes by counting, run times by maximum likelihood.
+    """Return the model that fits a log: hours and sizes counted, run times by maximum likelihood.
 
-    Sizes that are no power of two count as the nearest (by ratio). Rows that ``simulate`` drops on any
-    machine are left out. Hours are local to the log's machine where its header names the time zone.
+    Sizes that are no power of two count as the nearest (by ratio). Rows that ``simulate`` always
+    drops are left out. Hours are local to the log's machine where its header names the time zone.
 
     Raises:
         InputError: fewer than two different run times.
@@ -253,7 +253,7 @@ def system_trace(
 
 
 def _by_hours(times: NDArray[np.float64], hours: tuple[float, ...]) -> NDArray[np.float64]:
-    """Return times of a stationary process at the pace of each hour: the rate's integral, inverted."""
+    """Return times of a stationary process at each hour's pace: the rate's integral, inverted."""
     rates = np.array(hours) / np.mean(hours)
     passed = np.concatenate([[0.0], np.cumsum(rates) * _HOUR_S])
     days, within = np.divmod(times, DAY_S)
@@ -308,7 +308,7 @@ def table_1(ge_p4_s: float = GE_P4_S) -> dict[str, tuple[Instance, ...]]:
 
 
 def interarrival_s(instances: tuple[Instance, ...], processors: int, beta: float) -> float:
-    """Return the mean time between arrivals: RT_ideal / (P / P_ideal) · β, of the instances' means."""
+    """Return the mean time between arrivals: RT_ideal / (P / P_ideal) · β, of instances' means."""
     run_s = sum(one.run_s for one in instances) / len(instances)
     ideal = sum(one.ideal for one in instances) / len(instances)
     return run_s / (processors / ideal) * beta
@@ -324,7 +324,7 @@ def user_trace(
     ge_p4_s: float = GE_P4_S,
     block_bytes: float = BLOCK_BYTES,
 ) -> SwfLog:
-    """Return a trace of a template as a log: instances drawn with equal likelihood, Poisson arrivals.
+    """Return a trace of a template as a log: equally likely instances, Poisson arrivals.
 
     Args:
         template: STEN, GE, CL or MIXED.

@@ -95,7 +95,7 @@ def description_text(description: Mapping[str, Any], name: str) -> str:
 
 
 def distribution_lines(description: Mapping[str, Any], members: Sequence[str]) -> list[str]:
-    """Return a table of the members that are distributions, a line each; those that are None have none."""
+    """Return a table of the members that are distributions, a line each, without those of None."""
     columns = ("mean", "std", *_QUANTILES)
     lines = [f"{'':<20}" + "".join(f"{column:>11}" for column in columns)]
     for label in members:

@@ -1,4 +1,4 @@
-"""The jobs of the ESP-2 benchmark (Soner, table 7.1), and workloads of them, plain and with GPUs (7.3.1).
+"""The ESP-2 benchmark's jobs (Soner, table 7.1), and workloads of them, also with GPUs (7.3.1).
 
 esp.csv has the table; beside it are the users and run times of dynamic ESP (Prabhakaran, table I).
 """
@@ -47,7 +47,7 @@ class EspType:
     dynamic_s: int | None
 
     def units(self, machine: int) -> int:
-        """Return the job's units (nodes or cores) on a machine of this many: nearest, halves up, at least 1.
+        """Return the job's nodes or cores on a machine of so many: nearest, halves up, at least 1.
 
         Raises:
             InputError: the machine has no unit.
@@ -57,8 +57,8 @@ class EspType:
 
 
 _ROWS = csv.DictReader(files(__package__).joinpath("esp.csv").read_text("utf-8").splitlines())
-#: Tables 7.1 and I, in their order. The shares of 7.1 sum to 11 011 s of the whole machine; in whole units
-#: of 32 to 256, powers of two, to the 10 984.25 s that the thesis prints.
+#: Tables 7.1 and I, in their order. The shares of 7.1 sum to 11 011 s of the whole machine; in
+#: whole units of 32 to 256, powers of two, to the 10 984.25 s that the thesis prints.
 ESP_TYPES: tuple[EspType, ...] = tuple(
     EspType(
         name=row["name"],
@@ -79,7 +79,7 @@ _AT_ONCE, _EACH_S = 50, 30.0
 
 
 def numbered_jobs(*, is_full: bool = False) -> list[tuple[EspType, int]]:
-    """Return the jobs that ask for the whole machine, or do not: their types, and numbers among those."""
+    """Return the jobs that ask for the whole machine, or the others: their types and numbers."""
     types = [entry for entry in ESP_TYPES if (entry.name == FULL_MACHINE) is is_full]
     return [(entry, number) for entry in types for number in range(entry.count)]
 
@@ -90,7 +90,7 @@ def comes_s(rank: int) -> float:
 
 
 def machine_seconds(types: Sequence[EspType] = ESP_TYPES) -> Fraction:
-    """Return how long the whole machine would be busy with every job of these types, exactly, in seconds."""
+    """Return for how many seconds all jobs of these types keep the whole machine busy, exactly."""
     return sum((entry.size * entry.count * entry.run_time_s for entry in types), Fraction(0))
 
 

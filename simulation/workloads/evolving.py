@@ -1,4 +1,4 @@
-"""Workloads of evolving jobs: dynamic ESP (Prabhakaran, table I) and a load like Quadflow's (figure 7)."""
+"""Workloads of evolving jobs: dynamic ESP (Prabhakaran, table I), a load as Quadflow's (fig. 7)."""
 
 import random
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from .esp import FULL_MACHINE, EspType, comes_s, numbered_jobs
 
 #: The paper's machine: 15 nodes of 8 cores.
 NODES, CORES_PER_NODE = 15, 8
-#: Sizes are shares of this many cores, rounded up: the table's run times on more cores follow from these.
+#: Sizes are shares of this many cores, rounded up: the table's run times on more cores follow.
 _SHARES_OF = 128
 #: Cores that an evolving job asks for, and when, as shares of its static run time.
 _MORE_CORES, _ASKS = 4, (Fraction(16, 100), Fraction(25, 100))
@@ -25,11 +25,11 @@ class EvolvingJob:
         cores: at its start.
         arrival_s: when it comes.
         static_s: its run time on these cores, which is also its walltime.
-        asks_s: seconds of running after which it asks; the later ones only where the earlier were refused.
+        asks_s: seconds of running after which it asks; the later ones only after refusals.
         more_cores: that it asks for.
         dynamic_s: its whole run time after a grant, where a table says it.
         rest: what is left of its run time after a grant, as a share of what would be left without.
-        drains: nothing behind it in the queue starts before it does, and it stands before all others.
+        drains: it is before all others, and nothing behind it in the queue starts before it does.
     """
 
     id: str
@@ -138,7 +138,7 @@ _HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuadflowPhase:
-    """A computation between two adaptations: the cells of its grid, and its seconds on 16 processes."""
+    """A computation between two adaptations: its grid's cells, its seconds on 16 processes."""
 
     cells: int
     seconds: float
@@ -165,7 +165,7 @@ def quadflow_phases(case: QuadflowCase, growth: float) -> tuple[QuadflowPhase, .
 
 
 def quadflow(seed: int = 0) -> EvolvingWorkload:
-    """Return a load of Quadflow runs among rigid jobs, one about every two hours, on 15 nodes of 8 cores.
+    """Return Quadflow runs among rigid jobs, one about every two hours, on 15 nodes of 8 cores.
 
     A run takes 16 cores. How far its grid grows nobody knows beforehand: its last grid has 0.5 to 2
     times the threshold's cells a process, and above the threshold it asks for 16 cores more.

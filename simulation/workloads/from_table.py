@@ -258,7 +258,7 @@ def workload_of_sacct(
 
 
 def logged_jobs(table: FileTable) -> list[LoggedJob]:
-    """Return the jobs of sacct's table that started, those that still run with how long they have run.
+    """Return the jobs of sacct's table that started, running ones with how long they have run.
 
     Rows that cannot be read are left out with a warning.
 

@@ -1,4 +1,4 @@
-"""Jobs of somebody's log, a row of SWF or of a table each, as a workload on nodes that they are given."""
+"""Jobs of a log, each a row of SWF or of a table, as a workload on nodes that they are given."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -237,7 +237,7 @@ def workload_from_swf(
         leaf_nodes: nodes below a leaf switch; None: no switches.
 
     Returns:
-        The workload: processors are cores, which spread freely over nodes; ``notes`` says what was left out.
+        The workload: processors are cores, which spread over nodes; ``notes`` says what was dropped.
 
     Raises:
         InputError: the file cannot be read, or no job is left.

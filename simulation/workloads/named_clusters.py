@@ -66,7 +66,7 @@ class EvenCluster:
         return tuple(switches)
 
 
-#: Tsubame 2.0 and 2.5 as emulated (Soner, sections 8.3 and 8.4.2), and the hypothetical machine (8.4.1).
+#: Tsubame 2.0 and 2.5 as emulated (Soner, 8.3 and 8.4.2), and the hypothetical machine (8.4.1).
 TSUBAME = EvenCluster()
 HYPOTHETICAL = EvenCluster(nodes=1024, cores=16)
 
@@ -105,19 +105,19 @@ class UndatedJob:
 
 
 def stream(*key: object) -> Random:
-    """Return a stream of random numbers of its own for each key: draws of one kind never shift another's."""
+    """Return a stream of random numbers for each key: draws of one never shift another's."""
     # Python promises the same numbers for the same text in every version.
     return Random("/".join(map(str, key)))  # noqa: S311 - workloads, not secrets
 
 
 def theoretical_s(drafts: Iterable[UndatedJob], cluster: EvenCluster) -> Fraction:
-    """Return the theoretical run time in seconds: run time × cores, over the cluster's cores (7.2)."""
+    """Return the theoretical run time in seconds: run time × cores over the cluster's (7.2)."""
     work = sum(draft.run_time_s * draft.request.fewest_cores for draft in drafts)
     return Fraction(work, cluster.total_cores)
 
 
 def in_shares(shares: Mapping[T, int], count: int, random: Random) -> list[T]:
-    """Return ``count`` of the keys in random order, each as often as its share says, to the nearest whole.
+    """Return ``count`` of the keys in random order, each by its share, to the nearest whole.
 
     What rounding leaves goes to the largest remainders, the first key first.
     """
@@ -137,7 +137,7 @@ def uniform_arrivals(count: int, within_s: float, random: Random) -> list[float]
 
 
 def gaussian_arrivals(count: int, mean_s: float, sd_s: float, random: Random) -> list[float]:
-    """Return arrivals with Gaussian times between them, negative ones taken as 0; the first comes at 0."""
+    """Return arrivals with Gaussian gaps, negative ones taken as 0; the first comes at 0."""
     arrivals = [0.0] if count else []
     for _ in range(count - 1):
         arrivals.append(arrivals[-1] + max(0.0, random.gauss(mean_s, sd_s)))
@@ -150,7 +150,7 @@ def make_workload(
     arrivals: Sequence[tuple[float, UndatedJob]],
     notes: Iterable[str],
 ) -> ClusterWorkload:
-    """Return the workload of drafts that arrive in seconds; numbers and basic priorities go by arrival."""
+    """Return the workload of drafts by arrival (s), which gives numbers and basic priorities."""
     ordered = sorted(arrivals, key=lambda pair: pair[0])
     jobs = tuple(_arriving(rank, arrival_s, draft) for rank, (arrival_s, draft) in enumerate(ordered))
     seconds = float(theoretical_s((draft for _, draft in ordered), cluster))

@@ -190,7 +190,7 @@ class WorkloadMix:
 
 
 def draw_jobs(mix: WorkloadMix, cluster: EvenCluster, *key: object) -> list[UndatedJob]:
-    """Return the jobs of a mix; the same key draws the same sizes and times whatever ranges and contiguity.
+    """Return the jobs of a mix; a key draws the same sizes and times for all ranges and contiguity.
 
     Args:
         mix: what to draw from.
@@ -250,7 +250,7 @@ class WorkloadTable:
 _HOURS_8_4 = (6.28, 6.27, 6.26, 12.53, 12.54, 12.48, 5.43, 5.42, 5.50, 10.90, 10.63, 10.89)
 _RATIOS = (0.0, 0.5, 1.0)
 
-#: As many jobs as make the theoretical run time (table 8.4 gives no counts); half of the rows are kind A.
+#: Jobs that make the theoretical run time (table 8.4 gives no counts); half of the rows are kind A.
 _OF_A_8_4 = len(_HOURS_8_4) // 2
 _JOBS_8_4 = [round(hours * 3600 * TSUBAME.nodes / _MEAN_JOB_NODE_S) for hours in _HOURS_8_4]
 _TABLE_8_4 = {
