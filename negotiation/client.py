@@ -48,8 +48,8 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class EvolvingClient:
     """A running job's way to ask for more and to give back.
 
-    Each message is numbered, noted before it is sent, and sent again until it is answered: the
-    other side does it once. A process that was killed goes on with ``recover``. Threads may share a client.
+    Each message is numbered, noted before it is sent, and sent again until answered: the other side
+    does it once. A process that was killed goes on with ``recover``. Threads may share a client.
 
     Args:
         job: its name, as dynsched knows it.
@@ -143,7 +143,7 @@ class EvolvingClient:
             return self._said(DynRequest(job=self.job, serial=self._next(), timeout_s=timeout_s, **counts))
 
     def release(self, nodes: Mapping[str, int]) -> DynResponse:
-        """Give back cores by node, any that the job has (tm_dynfree); with all of them the job has ended."""
+        """Give back cores by node, any of the job's (tm_dynfree); giving them all ends the job."""
         held = {
             name: of_type(f"nodes.{name}", cores, int)
             for name, cores in of_type("nodes", nodes, Mapping).items()

@@ -1,10 +1,10 @@
-"""What the messages say of jobs: map entries, reservations, reports (Nagendra, sections 5.1 and 6.2).
+"""What the messages say of jobs: map entries, reservations, reports (Nagendra, 5.1 and 6.2).
 
-And how long a job takes on how many nodes: by its model, as runs of its name have shown, for its deadline.
-Models are learned from jobs that ended, for those of the same name (Nagendra, section 4.1.1): a report of
-such a job says how long the whole job takes on each node count that it ran on, as the runtime scheduler
-measured it. The mean over all runs of a name on a count is what is known of it. A deadline (section 4.3) that
-no count can keep any more binds nothing: the job runs as others do, and misses it.
+And how long a job takes on how many nodes: by its model, as runs of its name have shown, for its
+deadline. Models are learned from ended jobs, for those of the same name (Nagendra, section 4.1.1):
+such a job's report says how long the whole job takes on each node count that it ran on, as the
+runtime scheduler measured it. The mean over all runs of a name on a count is what is known of it. A
+deadline (section 4.3) that no count can keep binds nothing: the job runs as others do.
 """
 
 from collections.abc import Iterable, Mapping
@@ -60,9 +60,9 @@ class MapEntry(RecordBase, frozen=True, kw_only=True):
         start_s: the start that it was promised last, None without one.
         deadline_s: when it should have ended.
         can_suspend: whether it may be suspended for an urgent job.
-        eligible: sets of nodes by name, of which all of its nodes must stand in one; empty: any there are.
+        eligible: sets of node names, one of which must hold all of its nodes; empty: any nodes.
         contiguous: it starts on nodes that stand side by side, and takes only such when it grows.
-        max_switches: it starts below at most that many leaf switches, where its Map says, and does not grow.
+        max_switches: it starts below at most so many leaf switches, by its Map, and does not grow.
         node_share: how much of each of its nodes it asks for, (of it, the whole): a runtime
             scheduler that gives out parts of nodes lets others have the rest.
         parts: within a runtime scheduler that counts parts of nodes, how many make one of the
@@ -93,7 +93,7 @@ class MapEntry(RecordBase, frozen=True, kw_only=True):
     parts: int = 0
 
     def check_together(self) -> None:
-        """Refuse what cannot be: counts that do not fit each other, a share or a model that is none."""
+        """Refuse what cannot be: counts that contradict each other, no valid share or model."""
         least, most, span = self.min_nodes, self.max_nodes, self.node_count
         if not least <= most <= LARGEST_COUNT:
             raise InputError(f"{most} is not from {least} to {LARGEST_COUNT}", path="max_nodes")
@@ -171,7 +171,7 @@ def run_time_s(entry: MapEntry, count: int) -> float:
 
 
 def needed_count(entry: MapEntry, now_s: float) -> int:
-    """Return the fewest nodes on which a job that started now would end in time; its least if none do."""
+    """Return the fewest nodes on which a job started now ends in time; its least if none do."""
     if entry.deadline_s is None:
         return entry.min_nodes
     counts = range(entry.min_nodes, entry.max_nodes + 1)
@@ -180,7 +180,7 @@ def needed_count(entry: MapEntry, now_s: float) -> int:
 
 
 def is_pressing(entry: MapEntry, now_s: float) -> bool:
-    """Whether a waiting job has less slack to its deadline than it will run, and can still keep it."""
+    """Whether a waiting job can keep its deadline, with less slack than it will run."""
     if entry.deadline_s is None:
         return False
     shortest_s = min(run_time_s(entry, count) for count in range(entry.min_nodes, entry.max_nodes + 1))
@@ -207,9 +207,9 @@ def learned(known: Known, measured: Iterable[Measured]) -> Known:
 def informed(entry: MapEntry, known: Mapping[str, Mapping[int, tuple[int, float]]]) -> MapEntry:
     """Return a job with the run time and the speedup that runs of its name have shown.
 
-    One count known: the user's model converts its run time. Several: their run times are the model, a table
-    that the user's goes on with beyond them; as no model falls with more nodes, a count that was
-    slower than fewer nodes counts as they do. What the job will take in truth stays what it was.
+    One count known: the user's model converts its run time. Several: their run times are the model,
+    a table that the user's continues beyond them; as no model falls with more nodes, a count that
+    was slower than fewer nodes counts as they do. The job's true run time stays what it was.
     """
     counts = known.get(entry.name) if entry.name else None
     if not counts:

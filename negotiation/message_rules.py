@@ -1,4 +1,4 @@
-"""What a message's members may be: rules that stand at the members' types, and the walk that checks them.
+"""What a message's members may be: rules at the members' types, and the walk that checks them.
 
 A decoder knows types. Counts, times and names have bounds besides, which a member's annotation
 states; what several members must be together, a struct's own ``check_together`` says.

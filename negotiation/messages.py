@@ -15,8 +15,8 @@ The last three are evolving jobs' (Prabhakaran, figures 3 and 4: tm_dynget and t
 runtime scheduler holds the clock: its messages carry the time. The batch scheduler's carry how many
 jobs it has queued and when the next one comes, which tells a simulated clock how far it may go on.
 
-All are frozen structs rather than dataclasses: thousands a second are built, encoded and decoded. Below them
-stands what a party's transition function takes and returns besides: events, sends, phases, refusals.
+All are frozen structs, not dataclasses: thousands a second are built, encoded and decoded. Below is
+what else a party's transition function takes and returns: events, sends, phases, refusals.
 """
 
 from enum import StrEnum
@@ -41,7 +41,7 @@ from .message_rules import (
 
 #: Parties that speak another version do not negotiate.
 PROTOCOL_VERSION = 1
-#: The shortest time between periodic steps: with a far shorter one a clock makes steps and no progress.
+#: The shortest time between periodic steps: with a far shorter one a clock makes no progress.
 LEAST_INTERVAL_S = 1.0
 _NO_INTERVAL = f"not a time of at least {LEAST_INTERVAL_S:g} s"
 Interval = Annotated[float, lambda value: is_finite(value, LEAST_INTERVAL_S, _NO_INTERVAL)]
@@ -70,7 +70,7 @@ class MessageBase(
     omit_defaults=True,
     tag_field="message",
 ):
-    """A message as JSON: its ``message`` member names its kind, members with their default are left out."""
+    """A message as JSON: its ``message`` member names its kind; default members are left out."""
 
 
 class FromRuntimeBase(MessageBase, frozen=True, kw_only=True):
@@ -108,7 +108,7 @@ class NegotiationStart(FromBatchBase, frozen=True, tag="NEGOTIATION_START"):
 
 
 class NegotiationStartResponse(FromRuntimeBase, frozen=True, tag="RESPONSE_NEGOTIATION_START"):
-    """The runtime scheduler agrees, with the nodes it manages by partition, or refuses and says why."""
+    """The runtime scheduler agrees, with its nodes by partition, or refuses and says why."""
 
     version: int
     code: Code
@@ -150,7 +150,7 @@ class ResourceOffer(FromRuntimeBase, frozen=True, tag="RESOURCE_OFFER"):
 
 
 class ResponseResourceOffer(FromBatchBase, frozen=True, tag="RESPONSE_RESOURCE_OFFER"):
-    """The answer to an offer, accepting or not, always with a Map; an empty one closes the transaction.
+    """The answer to an offer, accepting or not, with a Map; an empty one closes the transaction.
 
     ``atomic``: all mapped jobs of the Map start together, or none does (an auction's award).
     """
@@ -265,7 +265,7 @@ class DynResponse(FromRuntimeBase, frozen=True, tag="RESPONSE_DYN"):
         state: where it stands.
         nodes: what a grant gave, cores by node.
         held: all that the job holds now.
-        earliest_s: of a request that waits or was refused for want of resources: when they could be there.
+        earliest_s: of a request that waits or lacked resources: when they could be there.
         text: of a refusal.
     """
 
@@ -306,10 +306,10 @@ class SessionPhase(StrEnum):
 
     ::
 
-        CLOSED ── START ──▶ STARTING ── RESPONSE ──▶ WAITING ◀─────────────┐
-                                                     │ OFFER 1             │ OFFER 0, empty Map, abort
-                                                     ▼                     │
-        CLOSED ◀── RESPONSE ── ENDING ◀── END ── NEGOTIATING ── Map, OFFER 1, Map … ──┘
+        CLOSED ── START ──▶ STARTING ── RESPONSE ──▶ WAITING ◀─────────────────────────────┐
+                                                     │ OFFER 1   OFFER 0, empty Map, abort │
+                                                     ▼                                     │
+        CLOSED ◀── RESPONSE ── ENDING ◀── END ── NEGOTIATING ── Map, OFFER 1, Map … ───────┘
     """
 
     CLOSED = "closed"
@@ -327,7 +327,7 @@ class Submit(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Connect(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The batch scheduler has a connection to a runtime scheduler: it opens the negotiation, maybe again."""
+    """The batch scheduler is connected to a runtime scheduler: it opens the negotiation (again)."""
 
 
 class Disconnect(msgspec.Struct, frozen=True, kw_only=True, tag=True):

@@ -32,7 +32,7 @@ PATIENCE = 100
 
 
 class Pair:
-    """A batch scheduler and its runtime schedulers; messages are handed over in the order of sending."""
+    """A batch scheduler and its runtime schedulers; messages arrive in the order of sending."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Pair:
                 self._batch(send.message, send.peer)
 
     def wake(self) -> bool:
-        """Let the clock go on to the next event of any runtime scheduler; False when there is none."""
+        """Move the clock to the next event of any runtime scheduler; False when there is none."""
         times = {peer: state.next_wake_s() for peer, state in self.runtimes.items()}
         due = [(time, peer) for peer, time in times.items() if time is not None]
         if not due:

@@ -1,6 +1,6 @@
 """How much faster a job runs on more nodes: linear, Amdahl, Downey, or a table.
 
-A model travels as a short text (``amdahl:0.05``): it fits a message, a workload file and an option alike.
+A model travels as a short text (``amdahl:0.05``), in a message, a workload file and an option.
 """
 
 from bisect import bisect_right

@@ -1,1 +1,1 @@
-"""iBSched: the batch scheduler, its state, and how it answers an offer: greedy mapping or an auction."""
+"""iBSched: the batch scheduler, its state, and its answer to an offer: greedy or an auction."""

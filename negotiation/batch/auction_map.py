@@ -1,13 +1,13 @@
-"""The auction as the mapper: an offer is a state of the engine, queued jobs bid on counts of its nodes.
+"""The auction as mapper: an offer is a state of the engine, queued jobs bid on counts of its nodes.
 
-A whole node is one core of the state: nobody shares it, and ``priority_cores`` is priority × nodes. What else
-a job asks for decides which nodes it may use (``MapEntry.eligible``), and is no amount to compete for.
+A whole node is one core of the state: jobs do not share it, and ``priority_cores`` is priority ×
+nodes. What else a job asks for decides its nodes (``MapEntry.eligible``): nothing to compete for.
 
 Each job bids counts of the range that the negotiation stands at; the attempts' relaxation widens
 it. A bid is worth its priority times its nodes (``priority_cores``), with two corrections:
 
-- A critical job comes first: one whose run time is near the time that all work known still takes. Started
-  later it would run when everybody else is done. Each of its nodes is worth more than all others together.
+- A critical job comes first: its run time is near the time that all known work still takes. Started
+  later it would run last, alone. Each of its nodes is worth more than all others together.
 - The first loser that has waited for long gets the engine's reservation (``--reserve 1``): nothing
   that would delay it starts.
 """
@@ -45,7 +45,7 @@ _SHAPES = 10_000
 
 
 class Ground:
-    """The nodes of one runtime scheduler as the engine's columns; what does not change between offers.
+    """The nodes of one runtime scheduler as the engine's columns; all that offers do not change.
 
     Args:
         place: the nodes.
@@ -65,7 +65,7 @@ class Ground:
         self._topology = topology_of(snapshot)
         self._reader = DemandReader(snapshot, self._columns)
         self._shapes: dict[object, Demand] = {}
-        #: By job, worth and whether it reserves: its shape and its demand. Most offers need them again.
+        #: By job, worth and whether it reserves: its shape and demand. Most offers need them again.
         self._demands: dict[object, tuple[Demand, Demand]] = {}
         self._kinds = count()
         self._variants: dict[object, tuple[Variant, ...]] = {}
@@ -119,7 +119,7 @@ class Ground:
         return self._demands[key][1]
 
     def _shape(self, entry: MapEntry, span: NodeCount) -> Demand:
-        """Return the demand of a job of this kind; made once, so that jobs that ask alike are of one kind."""
+        """Return the demand of a job of this kind; made once: equal requests are of one kind."""
         runs = (entry.type, entry.min_nodes, entry.max_nodes, entry.time_at_min_s, entry.speedup)
         asks = (entry.partition, entry.eligible, entry.contiguous, entry.max_switches)
         key = (span.min, span.max, *runs, *asks)
@@ -145,14 +145,14 @@ class Ground:
         )
         demand = self._reader.read(job, 0)
         if not isinstance(demand, Demand):
-            raise AssertionError(demand.detail)  # noqa: TRY004 - a request for whole nodes can be read
+            raise AssertionError(demand.detail)  # noqa: TRY004 - whole nodes can always be read
         variants = self._variants_of(entry, demand.variants)
         # The reader numbered it before it knew of the nodes that the job may use.
         number = next(self._kinds)
         return replace(demand, variants=variants, kind=number, form=number)
 
     def _variants_of(self, entry: MapEntry, read: tuple[Variant, ...]) -> tuple[Variant, ...]:
-        """Return a variant for each set of nodes that the job may use, the same for all who ask alike."""
+        """Return a variant for each set of nodes that the job may use, once for equal requests."""
         key = (entry.partition, entry.eligible)
         if key not in self._variants:
             partition = self._place.partitions.get(entry.partition, 0)
@@ -169,7 +169,7 @@ class Ground:
 def _latest_nodes_first(queue: Sequence[Demand], idle: BoolArray) -> Reread:
     """Return what lets reservations stand on nodes that are held now, as far as these suffice.
 
-    One node is as good as another to a job that may use both: those that are idle are left to others.
+    One node is as good as another to a job that may use both: idle ones are left to others.
     """
     by_job = {demand.job.id: demand for demand in queue}
 
@@ -217,7 +217,7 @@ _LARGEST = 2**50
 
 
 def auction_map(request: MapRequest) -> list[Slot]:
-    """Return the Map that the auction awards: winners first, then the others as they should be served."""
+    """Return the Map that the auction awards: winners first, then the others in service order."""
     slots = [Slot(entry, span, start_s=request.later.get(entry.job)) for entry, span in request.queue]
     critical = _critical(request, slots)
     served = sorted(slots, key=lambda slot: -critical.get(slot.entry.job, 0.0))
@@ -291,7 +291,7 @@ def _worth(order: Sequence[Slot], critical: Mapping[str, float], nodes: int) -> 
 
 
 def _keep_promises(placed: dict[str, int], slots: Mapping[str, Slot], request: MapRequest) -> None:
-    """Let winners have the nodes that the offer promises them, where their holders can use others as well."""
+    """Let winners have the nodes that the offer promises them, if their holders can use others."""
     for job, promised in request.promised.items():
         if job not in placed:
             continue  # It lost, or another runtime scheduler has started it since.

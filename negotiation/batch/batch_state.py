@@ -1,4 +1,4 @@
-"""The batch scheduler's state: who waits, who runs where, how each negotiation stands; and its answers.
+"""The batch scheduler's state: who waits, who runs where, each negotiation; and its answers.
 
 Jobs come, reports are believed, transactions end: each returns the state after it. An answer says
 who may be mapped, asks the mapper, decides, and makes the Map.
@@ -53,9 +53,9 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     Attributes:
         relaxed: how often each job's range was opened in this transaction, by job.
-        forwarded: jobs of the last Map, in its order; no other runtime scheduler is given them meanwhile.
+        forwarded: jobs of the last Map, in order; no other runtime scheduler gets them meanwhile.
         memory: what the transaction remembers of its attempts.
-        believed: how many jobs the runtime scheduler believes to wait here: with none it makes no offer.
+        believed: how many jobs the runtime scheduler believes to wait here: with none, no offer.
         hears_s: when it stops its clock to hear of a job that comes, None: it knows of none.
         most: how many jobs an atomic Map may map, half as many as the one refused last; None: any number.
     """
@@ -82,7 +82,7 @@ class BatchState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     Attributes:
         queue: jobs that wait, highest priority first; among equals, first come.
-        urgent: urgent jobs that were not answered, by job, with the peer they were sent to, None before.
+        urgent: unanswered urgent jobs, by job, with the peer they were sent to, None before.
         dispatched: jobs that run or are suspended.
         done: jobs that ended, with their last report.
         sessions: by runtime scheduler.
@@ -201,7 +201,7 @@ def with_reports(state: BatchState, reports: Iterable[JobReport], peer: str) -> 
 
 
 def set_estimate(state: BatchState, peer: str, change: int) -> BatchState:
-    """Follow what a runtime scheduler must believe of the queue once it has started or killed jobs."""
+    """Follow what a runtime scheduler believes of the queue once it started or killed jobs."""
     session = state.sessions[peer]
     return with_session(state, peer, _replace(session, believed=max(0, session.believed + change)))
 
@@ -222,7 +222,7 @@ MAPPERS: dict[MapperName, Mapper] = {"greedy": greedy_map, "auction": auction_ma
 
 
 def outlook(state: BatchState, peer: str) -> dict[str, Any]:
-    """Return what every message to a peer tells of the queue and the jobs to come (``FromBatchBase``).
+    """Return what each message to a peer tells of the queue and jobs to come (``FromBatchBase``).
 
     Only of jobs that can run there: a runtime scheduler that believes others to wait, or to come
     first, offers nothing anew when one of its own comes.
@@ -237,14 +237,14 @@ def outlook(state: BatchState, peer: str) -> dict[str, Any]:
 
 
 def queued_for(state: BatchState, peer: str) -> list[tuple[MapEntry, int]]:
-    """Return the queued jobs that a peer has room for when all is free, and how many nodes each may have."""
+    """Return the queued jobs that a peer has room for when empty, and each one's most nodes."""
     session = state.sessions[peer]
     there = [(entry, _size_for(entry, session)) for entry in state.queue.values()]
     return [(entry, size) for entry, size in there if size >= entry.min_nodes]
 
 
 def next_arrival_s(state: BatchState, peer: str, *, urgent: bool = False) -> float | None:
-    """Return when the next job, or urgent job, comes that a peer has room for; None: none is known."""
+    """Return when the next (urgent) job comes that a peer has room for; None: none is known."""
     session, arrivals = state.sessions[peer], state.arrivals
     to_come = (arrivals[place] for place in range(state.arrived, len(arrivals)))
     there = (entry for entry in to_come if has_room(entry.job, session))
@@ -264,7 +264,7 @@ def candidates(state: BatchState, peer: str) -> list[MapEntry]:
 
 
 def _pressing_first(entries: list[MapEntry], state: BatchState) -> list[MapEntry]:
-    """Put jobs first that are about to miss their deadline, above all priorities, the earliest first."""
+    """Put jobs about to miss their deadline first, above all priorities, the earliest first."""
     pressing = [entry for entry in entries if is_pressing(entry, state.now_s)]
     if not pressing:
         return entries
@@ -291,7 +291,7 @@ def _size_for(entry: MapEntry, session: Session) -> int:
 
 
 def _within(entry: MapEntry, size: int) -> MapEntry:
-    """Return a job as it may run where there are that many nodes: no range opens from beyond them."""
+    """Return a job as it may run on that many nodes: no range opens from beyond them."""
     if entry.max_nodes <= size:
         return entry
     return _replace(
@@ -315,7 +315,7 @@ def _range(entry: MapEntry, settings: BatchSettings, times: int, now_s: float) -
 
 
 def relaxed_range(entry: MapEntry, settings: BatchSettings, times: int) -> NodeCount:
-    """Return a job's range after that many relaxations (Nagendra 2016, 5.2.1, algorithm 1, and 6.3).
+    """Return a job's range after so many relaxations (Nagendra 2016, 5.2.1, algorithm 1, and 6.3).
 
     A transaction begins with [max_nodes − step, max_nodes]. The step is at least 1, as algorithm 1
     has it. A step that is rounded up reaches ``min_nodes`` after ``max_attempts − 1`` relaxations.

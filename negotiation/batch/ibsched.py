@@ -1,4 +1,4 @@
-"""iBSched: the batch scheduler's transition function (Nagendra, figure 6.1; algorithm 1 is in its mappers).
+"""iBSched: the batch scheduler's transition function (Nagendra, figure 6.1; mapping: algorithm 1).
 
 ``step`` is pure: it takes the state and an event or a message, and returns the state after it and
 what is to be sent. Whoever drives it owns the connection, the journal and the clock.
@@ -77,7 +77,7 @@ def step(state: BatchState, event: Event | Message, peer: str = "") -> Step:
     return after, sends
 
 
-def _stepped(state: BatchState, event: Event | Message, peer: str) -> Step:  # noqa: PLR0911 - a case each
+def _stepped(state: BatchState, event: Event | Message, peer: str) -> Step:  # noqa: PLR0911 - cases
     match event:
         case Submit():
             return _submitted(state, event)
@@ -173,7 +173,7 @@ def _reported(state: BatchState, message: StatusReport, peer: str) -> Step:
         and session.hears_s <= state.now_s
     )
     if waits and all(send.peer != peer for send in sends):
-        # It waits to hear of a job that has gone elsewhere, or that started there before this party came.
+        # It waits to hear of a job that went elsewhere, or started there before this party came.
         sends = (*sends, Send(peer, RequestResourceOffer(jobs=(), **outlook(state, peer))))
     return state, sends
 
@@ -247,7 +247,7 @@ def _ended(state: BatchState, message: NegotiationEnd | NegotiationEndResponse, 
 
 
 def _pursue(state: BatchState) -> Step:
-    """Send what has to be sent now: urgent jobs, a request to who believes the queue empty, the end."""
+    """Send what is due: urgent jobs, requests to peers that believe the queue empty, the end."""
     peers = [peer for peer, session in state.sessions.items() if session.is_open]
     if not peers:
         return state, ()
@@ -279,9 +279,9 @@ def _marked(sends: list[Send]) -> tuple[Send, ...]:
 
 
 def _unsent(state: BatchState) -> dict[str, tuple[str, MapEntry]]:
-    """Return the urgent jobs that can be sent now, with whom they go to: who has room when all is free.
+    """Return the urgent jobs that can be sent now, and where: to a peer with room when empty.
 
-    A job that nobody has room for goes to the first, which refuses it, once nobody is left that could.
+    A job that no peer has room for goes to the first, which refuses it, once no other may come.
     """
     open_peers = [peer for peer, session in state.sessions.items() if session.is_open]
     is_meeting = any(session.phase is SessionPhase.STARTING for session in state.sessions.values())

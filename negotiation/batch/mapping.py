@@ -1,8 +1,8 @@
 """What a mapper is given and returns, the thesis's mapper, and whether its Map accepts the offer.
 
-A mapper answers queued jobs and an offer with a Map. The thesis's takes queue order, then best fit by
-shrinking what is mapped (Nagendra, algorithms 1-3). Algorithm 1 as printed appends a mapped job twice and
-never resets ``mapped``; here each job has one record. The decision logic is Nagendra's, too (5.2.1).
+A mapper answers queued jobs and an offer with a Map. The thesis's takes queue order, then best fit
+by shrinking mapped jobs (Nagendra, algorithms 1-3; 5.2.1 has the decision logic). Algorithm 1 as
+printed appends a mapped job twice and never resets ``mapped``; here a job has one record.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -155,7 +155,7 @@ class BatchSettings:
         max_attempts, interval_s: proposed to the runtime scheduler.
         ends_when_done: end the negotiation once every job has ended and none is to come.
         engine: mapper "auction": how its engine decides on each Map.
-        switches: the nodes' tree: mapper "auction" keeps jobs below few of them; None: a row of nodes.
+        switches: the nodes' tree: mapper "auction" keeps jobs below few; None: a row of nodes.
     """
 
     mapper: MapperName = "greedy"
@@ -289,8 +289,8 @@ def objective_decision(
 ) -> Code:
     """Return accept once no further attempt could map more.
 
-    Further attempts open ranges and let running jobs shrink: they help while an unmapped job is not at its
-    least count, or while shrinking could still make room for one; else nothing is gained by talking on.
+    Further attempts open ranges and shrink running jobs: they help while an unmapped job is above
+    its least count, or shrinking could still make room for one; else talking on gains nothing.
     """
     for slot in (one for one in slots if not one.nodes):
         partition = slot.entry.partition
@@ -385,7 +385,7 @@ def _can_give(slot: Slot, step: Step) -> int:
 
 
 def try_schedule(slot: Slot, slots: list[Slot], free: dict[str, int], step: Step) -> int:
-    """Algorithm 3: shrink mapped jobs, each by a step, lowest priority first, until a job's least fits.
+    """Algorithm 3: shrink mapped jobs a step each, lowest priority first, until a job's least fits.
 
     Returns:
         How much less the mapped jobs can give from now on.

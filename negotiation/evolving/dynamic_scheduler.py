@@ -1,4 +1,4 @@
-"""dynsched: who answers applications that ask for more while they run (Prabhakaran, figures 3 and 4).
+"""dynsched answers running applications that ask for more (Prabhakaran, figures 3 and 4).
 
 ``step`` is pure, as iBSched's and iRTSched's are: the nodes, the running jobs, the queue and what
 was said to whom follow from the journal alone. Every message is numbered by its job: said once
@@ -84,7 +84,7 @@ Step = tuple[DynamicState, tuple[Send, ...]]
 
 
 def step(state: DynamicState, happening: Event | Message, peer: str = "") -> Step:
-    """Return the state after the clock went on, or after a message of an application, and the answer.
+    """Return the state after the clock went on or an application sent a message, and the answer.
 
     Raises:
         ProtocolError: the message may not come now; the state stays as it was.

@@ -1,9 +1,9 @@
-"""Dynamic fairness: how long queued jobs may be put off for running ones (Prabhakaran, section III-D).
+"""Dynamic fairness: how long running jobs may put off queued ones (Prabhakaran, section III-D).
 
-Budgets are the same limits as the engine sees them: what users may still be put off by, counted as licences
-of milliseconds. A request that bids takes of each budget what its grant alone would delay that budget's jobs:
-one row of the program for each (bidgen/families/pooled.py). Delays of several grants may add up to more
-than each alone, so that awards are measured once more, together, before they count.
+Budgets are the same limits as the engine sees them: what users may still be put off by, counted as
+licences of milliseconds. A bidding request takes of each budget what its grant alone would delay
+that budget's jobs: one row of the program for each (bidgen/families/pooled.py). Several grants
+together may delay more than each alone: awards are measured once more, together, before they count.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -147,7 +147,7 @@ def credentials(owner: Owned) -> Iterator[tuple[str, str]]:
 
 
 def counts(delay: Delay, requester: Owned) -> bool:
-    """Return whether a delay counts: not of the requester's own jobs; a job of no user is nobody's own."""
+    """Return whether a delay counts: not one of a job of the requester's user, if there is one."""
     user = delay.owner.user
     return delay.seconds > 0 and not (user and user == requester.user)
 
@@ -205,7 +205,7 @@ def _beyond(fairness: Fairness, name: tuple[str, str], job: str, target_s: float
 
 
 def same_for_every_user(target_s: float, *, interval_s: float = INTERVAL_S, decay: float = 0.0) -> Fairness:
-    """Return Dynamic-500's and Dynamic-600's configuration: that many seconds a user and interval."""
+    """Return Dynamic-500's and Dynamic-600's configuration: so many seconds a user and interval."""
     return Fairness(
         policy=DelayPolicy.TARGET,
         interval_s=interval_s,

@@ -1,6 +1,6 @@
-"""Dynamic fairness in files: configurations in TOML and Maui's syntax (Prabhakaran, figure 6), and delays.
+"""Dynamic fairness in files: delays, settings in TOML and Maui's syntax (Prabhakaran, figure 6).
 
-The file of the delays counted so far survives a restart: it is written whole, and refused when torn.
+The file of the delays so far survives a restart: it is written whole, and refused when torn.
 """
 
 import re

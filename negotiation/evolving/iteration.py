@@ -52,16 +52,16 @@ class Board(Protocol[J, R, G]):
         """Return another one, on which plans can be made."""
 
     def place(self, job: J, since_s: float, *, only_now: bool = False) -> float:
-        """Plan a job at its earliest start from a time on, beside all that is planned; inf: it never fits.
+        """Plan a job at its earliest start from a time on, beside all plans; inf: it never fits.
 
         With ``only_now`` it is planned where it starts at ``now_s``, else inf is returned.
         """
 
     def grants(self, request: R) -> "Iterator[tuple[G, Board[J, R, G]]]":
-        """Yield what a request could be given, and the board then: idle resources before any others."""
+        """Yield what a request could be given, and the board then: idle resources come first."""
 
     def earliest(self, request: R) -> float:
-        """Return when idle resources could be there for a request beside all that is planned; inf: never."""
+        """Return when idle resources could be there for a request beside all plans; inf: never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class Served(Generic[J, R, G]):
 
 
 def planned(board: Board[J, R, G], jobs: Iterable[J], depth: int) -> tuple[Board[J, R, G], dict[str, float]]:
-    """Plan jobs in order until ``depth`` of them start later; return their starts, those now included.
+    """Plan jobs in order until ``depth`` of them start later; return their starts, also those now.
 
     A job that never fits is passed over.
     """
@@ -182,7 +182,7 @@ def budgets_of(
     depth: int,
     name_of: Callable[[R], str],
 ) -> Budgets:
-    """Return what is left of each limit that a request touches, and what each alone would take of it."""
+    """Return the rest of each limit that a request touches, and what each alone would take."""
     found = Budgets(fairness, accounts)
     if fairness.policy is DelayPolicy.NONE or not requests:
         return found
@@ -197,7 +197,7 @@ def budgets_of(
 
 
 def started(board: Board[J, R, G], jobs: Sequence[J], depths: Depths) -> tuple[list[J], Board[J, R, G]]:
-    """Return the jobs that start now, backfilled ones last, and the board with all plans (lines 25 and 26).
+    """Return the jobs that start now, backfilled ones last, and the board with plans (lines 25-26).
 
     Jobs are planned in order of priority until ``depths.reservation`` of them wait; those behind
     start where they delay none of these. Behind a waiting job that drains nothing starts.

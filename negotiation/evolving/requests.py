@@ -1,4 +1,4 @@
-"""What running jobs of a snapshot ask for and give back, and what may be taken from others for them.
+"""What a snapshot's running jobs ask for and give back, and what may be taken from others for it.
 
 The file (``aucsched-requests/1``) stands beside a snapshot::
 

@@ -38,7 +38,7 @@ from .snapshots import (
     with_started,
 )
 
-#: A request bids on that many times the nodes that it asks for, or could stand on, the nearest first.
+#: A request bids on that many times the nodes that it asks for, or could use, the nearest first.
 _ROOM = 4
 
 Nodes = Mapping[str, Resources]
@@ -62,7 +62,7 @@ class AwardedBoard(SnapshotBoard):
 def award(
     snapshot: Snapshot, requests: Sequence[DynamicRequest], budgets: Budgets, options: StepOptions
 ) -> tuple[dict[str, Nodes], dict[str, Nodes]]:
-    """Let requests and queue bid; return who wins: requests by job, queued jobs by name, with their nodes."""
+    """Let requests and queue bid; return the winners' nodes: requests by job, jobs by name."""
     licenses = {name: License(total=count, free=count) for name, count in budgets.left.items()}
     asked: dict[str, DynamicRequest] = {}
     jobs: list[Job] = []

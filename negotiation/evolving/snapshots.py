@@ -37,7 +37,7 @@ def held_more(snapshot: Snapshot, job: str, more: Mapping[str, Resources]) -> Sn
 
 
 def held_less(snapshot: Snapshot, job: str, less: Mapping[str, Resources]) -> Snapshot:
-    """Return the snapshot with a running job that gave something back; one without anything has ended."""
+    """Return the snapshot after a running job gave something back; one without any has ended."""
     running = []
     for one in snapshot.running:
         if one.id != job:
@@ -68,7 +68,7 @@ def with_started(snapshot: Snapshot, started: Iterable[RunningJob]) -> Snapshot:
 
 
 def parts_of(job: RunningJob, cores: Mapping[str, int]) -> dict[str, Resources]:
-    """Return what a job gives back with some of its cores: where it keeps none, all else as well."""
+    """Return what a job gives back with some cores: on a node where it keeps none, all else too."""
     held = job.nodes
     return {
         name: held[name] if count >= held[name].cores else Resources(cores=count)
@@ -163,7 +163,7 @@ class SnapshotBoard:
         return other
 
     def place(self, job: QueuedDemand, since_s: float, *, only_now: bool = False) -> float:
-        """Plan a job at its earliest start; nothing of a snapshot waits for anything but resources."""
+        """Plan a job at its earliest start; in a snapshot jobs wait for resources only."""
         del since_s
         found = self._planner.place(job.demand, only_now=only_now)
         if found is None:
@@ -195,7 +195,7 @@ class SnapshotBoard:
         running = {job.id for job in self.snapshot.running}
         stopped = [name for name in self._requests.preemptible if preempts and name in running]
         if request.job.id in stopped:
-            # It stops only jobs that are to be stopped before it: two others could stop each other for ever.
+            # It stops only jobs before it in that order, or two could stop each other for ever.
             stopped = stopped[: stopped.index(request.job.id)]
         if not shrinks:
             return self._fewest_stopped(request, stopped)

@@ -1,1 +1,1 @@
-"""Integrated scheduling: running applications that give processors to others and get them back (Weissman)."""
+"""Integrated scheduling: running applications give processors and get them back (Weissman)."""

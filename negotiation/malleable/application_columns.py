@@ -59,7 +59,7 @@ class JobColumns(NamedTuple):
         submit: in seconds.
         run: seconds on the ideal processors.
         least, ideal: processors.
-        data: bytes that an adaptation moves, times the processors that hold them; below 0: it costs nothing.
+        data: bytes that an adaptation moves, times the processors that hold them; below 0: free.
     """
 
     submit: Floats
@@ -70,7 +70,7 @@ class JobColumns(NamedTuple):
 
 
 class PolicyRules(NamedTuple):
-    """The policy components and the execution model, by number (malleable_policies.py has the names).
+    """The policy components and the execution model by number (names: malleable_policies.py).
 
     Attributes:
         admission: M of achieve_mp, NO_LIMIT for none.
@@ -124,8 +124,8 @@ LATENCY_S, SECONDS_PER_BYTE = 1.0, 0.00009
 def speed(model: int, count: int, ideal: int) -> float:
     """Return the work done in a second on ``count`` processors, in seconds on the ideal ones.
 
-    Linear: exec_time = P_ideal · RT_ideal / P. Parabolic: exec_time = a / P + b · P with
-    a = P_ideal · RT_ideal / 2 and b = RT_ideal / (2 · P_ideal), whose least value is RT_ideal at P_ideal.
+    Linear: exec_time = P_ideal · RT_ideal / P. Parabolic: exec_time = a / P + b · P, where
+    a = P_ideal · RT_ideal / 2 and b = RT_ideal / (2 · P_ideal): at least RT_ideal, at P_ideal.
     """
     share = count / ideal
     if model == LINEAR:
@@ -135,7 +135,7 @@ def speed(model: int, count: int, ideal: int) -> float:
 
 @kernel
 def overhead_s(data: float, count: int) -> float:
-    """Return the seconds for which an adaptation suspends an application that holds ``count`` processors."""
+    """Return the seconds that an adaptation suspends an application of ``count`` processors."""
     if data < 0.0:
         return 0.0
     return LATENCY_S + SECONDS_PER_BYTE * data / count

@@ -52,7 +52,7 @@ def order_fair(active: Active, running: int, way: int) -> int:
 
 @kernel
 def order_long(active: Active, running: int, now: float, way: int) -> int:
-    """Longest run first, of at least the average age; to get, the youngest first, of at most that."""
+    """Longest run first, of at least average age; to get, the youngest first, of at most that."""
     for place in range(running):
         active.order[place] = place if way == GIVES else running - 1 - place
     return first_by_average(active, running, now, active.start, way)
@@ -60,7 +60,7 @@ def order_long(active: Active, running: int, now: float, way: int) -> int:
 
 @kernel
 def order_short(active: Active, running: int, now: float, way: int) -> int:
-    """Most time left first, of at least the average; to get, the least time left first, of at most that."""
+    """Most time left first, of at least the average; to get, the least first, of at most that."""
     for place in range(running):
         left, at = active.end[place] - now, place
         while at > 0 and way * left > way * (active.end[active.order[at - 1]] - now):
@@ -72,7 +72,7 @@ def order_short(active: Active, running: int, now: float, way: int) -> int:
 
 @kernel
 def first_by_average(active: Active, running: int, now: float, times: Floats, way: int) -> int:
-    """Return how many of an order are at least as far from their time as the average is, or as near."""
+    """Return how many of an order are at least as far from (near) their time as the average is."""
     total, chosen = 0.0, 0
     for place in range(running):
         total += now - times[place]
@@ -83,7 +83,7 @@ def first_by_average(active: Active, running: int, now: float, times: Floats, wa
 
 @kernel
 def order_of(active: Active, running: int, now: float, policy: int, way: int) -> int:
-    """Fill the order of a policy that goes round its candidates; return how many there are, at least one."""
+    """Fill the order of a policy that goes round candidates; return their number, at least one."""
     chosen = running
     if policy == FAIR:
         chosen = order_fair(active, running, way)
@@ -103,7 +103,7 @@ SHORTEST_S = 1e-6
 
 @kernel
 def set_floors(active: Active, running: int, now: float, rules: PolicyRules) -> int:
-    """Set how far each application may be harvested (control), and return what all can give together."""
+    """Set how far each application may be harvested (control); return what all can give."""
     spare = 0
     for place in range(running):
         is_open = active.harvests[place] < rules.max_harvests
@@ -116,7 +116,7 @@ def set_floors(active: Active, running: int, now: float, rules: PolicyRules) -> 
 
 @kernel
 def take(active: Active, running: int, need: int, now: float, rules: PolicyRules) -> None:
-    """Mark in ``taken`` from whom ``need`` processors come; ``set_floors`` found that there are as many."""
+    """Mark in ``taken`` who gives ``need`` processors; ``set_floors`` found that many."""
     if rules.harvest >= LOW_IMPACT:
         for _ in range(need):
             active.taken[next_one(active, running, now, rules.harvest, rules.model, GIVES)] += 1
@@ -127,7 +127,7 @@ def take(active: Active, running: int, need: int, now: float, rules: PolicyRules
 
 @kernel
 def take_in_turns(active: Active, running: int, chosen: int, need: int) -> None:
-    """Take one at a time from each candidate in turn; from all, where the candidates cannot give enough."""
+    """Take one at a time from each candidate in turn; from all, if candidates lack processors."""
     spare = 0
     for at in range(chosen):
         spare += active.held[active.order[at]] - active.floor[active.order[at]]
@@ -146,8 +146,8 @@ def take_in_turns(active: Active, running: int, chosen: int, need: int) -> None:
 def next_one(active: Active, running: int, now: float, policy: int, model: int, way: int) -> int:
     """Return who gives one processor more, or gets it, under low impact or prices; -1: nobody can.
 
-    Low impact: who keeps the largest share of its ideal gives, who has the smallest gets. Priced: to whom one
-    processor is worth least gives, to whom one more is worth most gets. Among equals the first.
+    Low impact: who keeps the largest share of its ideal gives, who has the smallest gets. Priced:
+    who values a processor least gives, who values one more most gets. Among equals the first.
     """
     best, least = -1, 0.0
     for place in range(running):
@@ -171,7 +171,7 @@ def next_one(active: Active, running: int, now: float, policy: int, model: int, 
 def price_of(active: Active, place: int, count: int, now: float, model: int) -> float:
     """Return what one processor more than ``count`` is worth to an application.
 
-    It is the share of its work left that the processor does in a second: what it adds to the rate of ends.
+    It is the share of the work left that it does in a second: what it adds to the rate of ends.
     """
     ideal = active.ideal[place]
     left = work_left(active, place, now, model)
@@ -180,7 +180,7 @@ def price_of(active: Active, place: int, count: int, now: float, model: int) -> 
 
 @kernel
 def give_up(active: Active, running: int) -> int:
-    """Let the applications give what ``taken`` marks, and return how many were harvested: an event each."""
+    """Let applications give what ``taken`` marks; return how many were harvested: an event each."""
     victims = 0
     for place in range(running):
         if active.taken[place] > 0:
@@ -220,7 +220,7 @@ def grow(active: Active, running: int, free: int, now: float, rules: PolicyRules
 
 @kernel
 def give_in_turns(active: Active, running: int, chosen: int, given: int) -> None:
-    """Give one at a time to each candidate in turn; to all, once the candidates have their ideal."""
+    """Give one at a time to each candidate in turn; to all, once candidates have their ideal."""
     reach = chosen
     while given > 0:
         begun = given
@@ -237,7 +237,7 @@ def give_in_turns(active: Active, running: int, chosen: int, given: int) -> None
 
 @kernel
 def trade(active: Active, running: int, now: float, rules: PolicyRules) -> None:
-    """Move processors from applications to which one is worth least to those to which one is worth most.
+    """Move processors from where one is worth least to where one more is worth most.
 
     Ours: the control policy's floors hold, and moving ends when no price is clearly above another.
     """
@@ -255,7 +255,7 @@ def trade(active: Active, running: int, now: float, rules: PolicyRules) -> None:
 
 @kernel
 def harvest(active: Active, running: int, need: int, spared: int, now: float, context: Context) -> bool:
-    """Take ``need`` processors from running applications, all or nothing; say whether they were had.
+    """Take ``need`` processors from running applications, all or nothing; say whether it got them.
 
     ``spared`` is the place of one that gives nothing, −1 for none.
     """
@@ -281,7 +281,7 @@ def harvest(active: Active, running: int, need: int, spared: int, now: float, co
 
 @kernel
 def delay_s(active: Active, running: int, now: float, context: Context) -> float:
-    """Return by how much the victims of ``taken`` would end later, all together: a harvest's cost."""
+    """Return by how much the victims of ``taken`` would end later in sum: a harvest's cost."""
     jobs, model = context.jobs, context.rules.model
     total = 0.0
     for place in range(running):
@@ -296,7 +296,7 @@ def delay_s(active: Active, running: int, now: float, context: Context) -> float
 
 @kernel
 def wait_s(active: Active, running: int, need: int, now: float) -> float:
-    """Return how long ``need`` processors more would be waited for if nobody gave any: a benefit."""
+    """Return how long ``need`` more processors would take to come without a harvest: a benefit."""
     lacking = need
     last = now
     for _ in range(running):
@@ -341,7 +341,7 @@ def remember(active: Active, running: int) -> None:
 def on_arrival(
     active: Active, running: int, free: int, job: int, now: float, context: Context
 ) -> tuple[int, int]:
-    """Figure 3, step 2, for a job that nobody waits before; returns how many run then, and what is free."""
+    """Figure 3, step 2, for a job that is first; returns how many run then, and what is free."""
     jobs, rules = context.jobs, context.rules
     least, ideal = jobs.least[job], jobs.ideal[job]
     if least <= free:

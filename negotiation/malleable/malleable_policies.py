@@ -9,14 +9,14 @@ from .harvesting import DISTRIBUTIONS, HARVESTS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IschedulerPolicy:
-    """One policy of each component; what every decision respects (control_policy) are its last members.
+    """One policy of each component; the last members bind every decision (control_policy).
 
     Attributes:
         admission: M of achieve_mp(M), None without limit.
         harvest: one of HARVESTS.
         distribution: one of DISTRIBUTIONS.
         is_ideal: every application takes its ideal processors or waits.
-        backfills: applications may pass others, which none of them delays (EASY); only with ``is_ideal``.
+        backfills: applications may pass others but delay none (EASY); only with ``is_ideal``.
         max_harvests: how often an application may be harvested; None: without limit.
         protected_s: an application that has run for less gives nothing.
         weighs: harvest only where the wait that it saves is above the delay that it causes.

@@ -1,7 +1,7 @@
 """iRTSched: the runtime scheduler's transition function (Nagendra, figure 6.2; algorithm 4).
 
-``step`` is pure, as iBSched's is. The machine that a state holds never carries a transformation that was not
-agreed on: an open transaction works on ``base``, and to void it is to forget that (the thesis's INIT).
+``step`` is pure, as iBSched's is. A state's machine never has a transformation that was not agreed
+on: an open transaction works on ``base``, and to void it is to forget that (the thesis's INIT).
 """
 
 from dataclasses import replace
@@ -48,11 +48,11 @@ class RuntimeState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         machine: nodes and jobs, as committed.
         base: the state that the open transaction's transformations start from, None without one.
         transaction, attempt: of the last offer.
-        rejected_with: how many jobs would have started when this party last rejected in the transaction.
+        rejected_with: how many jobs would have started at this transaction's last rejection here.
         voided: the last transaction that an urgent job aborted; a Map may still come for it.
         queued, next_arrival_s, next_urgent_s: as the batch scheduler sent last.
         awaits_more: the batch scheduler has said that another message follows.
-        next_step_s: when the next periodic step comes; ``offers_next``: whether it is one with an offer.
+        next_step_s: when the next periodic step comes; ``offers_next``: whether it has an offer.
     """
 
     settings: RuntimeSettings
@@ -83,7 +83,7 @@ class RuntimeState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return not self.queued and self.next_arrival_s is not None and self.next_arrival_s <= now
 
     def next_wake_s(self) -> float | None:
-        """Return the next time at which something happens here; None: only a message can change anything."""
+        """Return the next time at which something happens here; None: only a message changes it."""
         if self.awaits_message():
             return None
         times = [self.machine.next_end_s(), self.next_urgent_s]
@@ -101,7 +101,7 @@ Messages = list[FromRuntime]
 
 
 def step(state: RuntimeState, event: Event | Message, peer: str = "") -> Step:
-    """Return the state after an event, or after a message of the batch scheduler, and what is to be sent.
+    """Return the state after an event, or a message of the batch scheduler, and what to send.
 
     Raises:
         ProtocolError: the message may not come now; the state stays as it was.
@@ -138,7 +138,7 @@ def _stepped(state: RuntimeState, event: Event | Message) -> tuple[RuntimeState,
 
 
 def _woken(state: RuntimeState, now_s: float) -> tuple[RuntimeState, Messages]:
-    """Let time pass: jobs end, suspended ones go on, a step is made, the batch scheduler hears of it."""
+    """Let time pass: jobs end or go on, a step is made, and the batch scheduler hears of it."""
     if now_s < state.machine.now_s:
         raise ProtocolError(f"the clock stands at {state.machine.now_s:g} s, not before {now_s:g} s")
     machine, ended = advanced(state.machine, now_s)
@@ -260,7 +260,7 @@ def _requested(state: RuntimeState, message: RequestResourceOffer) -> tuple[Runt
 
 
 def _answered(state: RuntimeState, message: ResponseResourceOffer) -> tuple[RuntimeState, Messages]:
-    """Algorithm 4: repeat the transformation of an accepted offer and decide, else make the next one."""
+    """Algorithm 4: repeat an accepted offer's transformation and decide, else offer again."""
     if state.phase is not SessionPhase.NEGOTIATING or message.transaction != state.transaction:
         if message.transaction <= state.voided:
             return state, []
@@ -303,8 +303,8 @@ def _committed(
     ended: tuple[str, ...] = ()
     back: tuple[str, ...] = ()
     if state.settings.transaction_s:
-        # The thesis counts a transaction's one or two seconds on the clock: jobs may end meanwhile, and those
-        # that a periodic offer shrinks hold their nodes until then.
+        # The thesis counts a transaction's one or two seconds on the clock: jobs may end meanwhile,
+        # and those that a periodic offer shrinks hold their nodes until then.
         settings = state.settings
         base, ended = advanced(state.machine, state.machine.now_s + settings.transaction_s)
         base, back = resumed(base) if ended else (base, ())

@@ -1,11 +1,11 @@
-"""Which nodes a job may start on, grow onto and go on with: sets it must stand in, neighbours, leaf switches.
+"""Which nodes a job may start on, grow onto and go on with: sets, neighbours, leaf switches.
 
-A job without such wishes takes any node of its partition. What it may use never changes while it runs, and to
-shrink it gives its last nodes: what is left is contiguous, below as few switches, and of the same set.
+A job without such wishes takes any node of its partition. What it may use never changes while it
+runs, and it shrinks by its last nodes: it stays contiguous, below as few switches, in the same set.
 
-The batch scheduler sees whole nodes; the runtime scheduler may let jobs share a node, each on sockets or
-cores of its own (Nagendra, sections 4.1.2 and 4.2.1). Its machine then counts equal parts of nodes: a job
-that comes in nodes is turned into parts here, and what is said of it is turned back.
+The batch scheduler sees whole nodes; the runtime scheduler may let jobs share a node, each on its
+own sockets or cores (Nagendra, sections 4.1.2 and 4.2.1). Its machine then counts equal parts of
+nodes: a job that comes in nodes is turned into parts here, and what is said of it is turned back.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def start_nodes(entry: MapEntry, machine: MachineState, idle: int, count: int, w
         machine: whose nodes these are.
         idle: nodes that it may take; only those of its partition count.
         count: how many it starts on.
-        wanted: where its Map puts it: these first. Below switches only there: the tree is not known here.
+        wanted: where its Map puts it: these first; below switches only these, as no tree is known.
     """
     if entry.max_switches is not None and not entry.parts:
         fits = wanted & idle == wanted and wanted.bit_count() == count
@@ -99,7 +99,7 @@ def _in_a_row(nodes: int, count: int) -> int:
 
 
 def more_nodes(entry: MapEntry, machine: MachineState, held: int, idle: int, count: int) -> int:
-    """Return up to ``count`` idle nodes that a job may take beside those it holds, near these first.
+    """Return up to ``count`` idle nodes that a job may take beside its own, the nearest first.
 
     A contiguous job takes neighbours on either side only; one below few switches takes none.
     """

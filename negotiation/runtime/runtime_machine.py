@@ -1,7 +1,7 @@
 """The nodes, who holds them, and how work goes on: the runtime scheduler's state (Nagendra, 6.2).
 
-Everything is a value: an operation returns the machine as it is afterwards. Node sets are integers, bit ``i``
-for node ``i``: unions and counts cost nothing at a thousand nodes, and equal states compare equal.
+Everything is a value: an operation returns the machine afterwards. Node sets are integers, bit
+``i`` for node ``i``: unions and counts cost nothing at a thousand nodes; equal states are equal.
 """
 
 from collections.abc import Iterable, Mapping
@@ -141,7 +141,7 @@ class MachineState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         idle: nodes that nobody holds.
         running, suspended: by job, in order of their starts.
         done: reports of the jobs that ended.
-        parts: of each node; all sets and counts are of parts (negotiation/runtime/placement_constraints.py).
+        parts: of each node; all sets and counts are of parts (runtime/placement_constraints.py).
     """
 
     names: tuple[str, ...]
@@ -169,7 +169,7 @@ class MachineState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 def empty_machine(
     names: Iterable[str], partitions: Mapping[str, Iterable[str]] | None = None, *, parts: int = 1
 ) -> MachineState:
-    """Return idle nodes, in that many parts each; without ``partitions`` all stand in one without a name.
+    """Return idle nodes, in so many parts each; without ``partitions`` all are in one, unnamed.
 
     Raises:
         InputError: a name is listed twice, a partition names a node that is none, or two share one.
@@ -242,7 +242,7 @@ def highest(nodes: int, count: int) -> int:
 
 
 def nearest(nodes: int, held: int, count: int) -> int:
-    """Return ``count`` nodes of a set that stand next to those held: neighbours first, on either side."""
+    """Return ``count`` nodes of a set next to those held: neighbours first, on either side."""
     if nodes.bit_count() <= count:
         return nodes
     taken = 0
@@ -265,7 +265,7 @@ def nearest(nodes: int, held: int, count: int) -> int:
 
 
 def started(entry: MapEntry, nodes: int, now_s: float, *, at_minimum: bool = False) -> RunRecord:
-    """Return a job as it starts; ``at_minimum``: accounted at ``min_nodes`` until its first periodic step."""
+    """Return a started job; ``at_minimum``: counted at ``min_nodes`` to its first periodic step."""
     count = nodes.bit_count()
     planned = entry.time_at_min_s
     true = planned if entry.true_time_at_min_s is None else entry.true_time_at_min_s
@@ -282,7 +282,7 @@ def started(entry: MapEntry, nodes: int, now_s: float, *, at_minimum: bool = Fal
 
 
 def advanced(machine: MachineState, now_s: float) -> tuple[MachineState, tuple[str, ...]]:
-    """Return the machine at a later time, and the jobs that ended until then; their nodes are idle."""
+    """Return the machine at a later time, and the jobs ended until then; their nodes are idle."""
     ended = [(job.end_s, name) for name, job in machine.running.items() if job.end_s <= now_s]
     if not ended:
         return msgspec.structs.replace(machine, now_s=now_s), ()
@@ -312,7 +312,7 @@ def report(machine: MachineState, job: RunRecord, state: JobState, now_s: float)
 
 
 def _measured(job: RunRecord) -> tuple[tuple[int, float], ...]:
-    """Return the seconds that the whole job takes on each count that it ran on: its work over its speed."""
+    """Return the seconds of the whole job on each count that it ran on: its work over its speed."""
     entry = job.entry
     true_s = entry.time_at_min_s if entry.true_time_at_min_s is None else entry.true_time_at_min_s
     model = entry.true_speedup or entry.speedup
@@ -325,7 +325,7 @@ def _measured(job: RunRecord) -> tuple[tuple[int, float], ...]:
 
 
 def reports(machine: MachineState, jobs: Iterable[str] | None = None) -> tuple[JobReport, ...]:
-    """Return the reports of some jobs, or of all that ever started here, in order of id where they end."""
+    """Return the reports of some jobs, or of all that ever started; equal ends in order of id."""
     chosen = jobs if jobs is not None else (*machine.done, *machine.suspended, *machine.running)
     found = []
     for name in chosen:

@@ -1,4 +1,4 @@
-"""Who gives nodes and who gets them: algorithm 5's shrinking, equipartition, transformations (5.2.2)."""
+"""Who gives and gets nodes: algorithm 5's shrinking, equipartition, transformations (5.2.2)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal
@@ -12,7 +12,7 @@ from ..speedup import speed
 from .runtime_machine import MachineState, RunRecord
 from .tentative import TentativeState, waiting_first
 
-#: Who gives first within a class: the lowest priority, all that it can (the thesis), or a harvest policy.
+#: Who gives first in a class: the lowest priority, all it can (the thesis), or a harvest policy.
 ShrinkOrder = Literal["priority", "even", "fair", "long", "short", "low_impact", "priced"]
 #: How a range is divided by the attempts: rounded up, or as the thesis prints it.
 Steps = Literal["ceiling", "printed"]
@@ -29,7 +29,7 @@ def step_size(span: int, attempts: int, steps: Steps) -> int:
 
 
 def shrunk_count(count: int, least: int, attempt: int, attempts: int, steps: Steps) -> int:
-    """Return what a job shrinks to in an attempt: ``count`` − step · attempt, not below ``least``."""
+    """Return what a job shrinks to in an attempt: ``count`` − step · attempt, or ``least``."""
     return max(least, count - step_size(count - least, attempts, steps) * attempt)
 
 
@@ -94,7 +94,7 @@ class Shrinking:
         return given
 
     def _harvested(self, jobs: list[RunRecord], need: int) -> list[int]:
-        """Let iScheduler's harvest policy of that name choose; among equals who started first gives first."""
+        """Let iScheduler's harvest policy of that name choose; of equals the oldest gives first."""
         active = empty_active(len(jobs))
         for place, job in enumerate(jobs):
             name = job.entry.job
@@ -106,7 +106,7 @@ class Shrinking:
         return [int(count) for count in active.taken]
 
     def _cheapest(self, jobs: list[RunRecord], need: int) -> list[int]:
-        """Take one node at a time where it is worth least: the speed it adds, over the time that is left."""
+        """Take nodes one by one where worth least: the speed that one adds, over the work left."""
         given = [0] * len(jobs)
         for _ in range(need):
             able = [place for place, job in enumerate(jobs) if given[place] < self._spare(job)]
@@ -133,7 +133,7 @@ class Shrinking:
 def equipartition(draft: TentativeState, *, with_starts: bool = True) -> None:
     """Give idle nodes to running malleable jobs, one by one to the smallest share.
 
-    ``with_starts``: also to malleable jobs that start; else they begin at what their Map gave (the thesis).
+    ``with_starts``: also to malleable jobs that start; else these begin as mapped (the thesis).
     """
     for partition in draft.machine.partitions:
         _share_out(draft, partition, with_starts=with_starts)
@@ -190,7 +190,7 @@ def _rescue(draft: TentativeState, jobs: list[RunRecord]) -> None:
 
 
 def _expand_first(draft: TentativeState, holder: RunRecord, others: list[RunRecord]) -> None:
-    """Expand a holder to its maximum; jobs without dependencies shrink for it, at worst to their minimum."""
+    """Expand a holder to its maximum; jobs without dependencies shrink for it, to their minimum."""
     name, most = holder.entry.job, holder.entry.max_nodes
     idle = draft.idle_in(draft.partition_of[name]).bit_count()
     least = {job.entry.job: job.least_count(draft.now_s) for job in others}
@@ -204,7 +204,7 @@ def _expand_first(draft: TentativeState, holder: RunRecord, others: list[RunReco
 def shrink(
     draft: TentativeState, jobs: Iterable[RunRecord], least: Mapping[str, int], missing: int
 ) -> list[str]:
-    """Let jobs give the nodes that are missing, lowest priority first, and return those that did."""
+    """Let jobs give the missing nodes, lowest priority first, and return those that did."""
     shrunk = []
     for job in waiting_first(jobs):
         name = job.entry.job
@@ -256,7 +256,7 @@ def _by_speedup(
 
 
 def partial_transformation(machine: MachineState, attempts: int, steps: Steps = "ceiling") -> MachineState:
-    """Return the machine after a partial transformation: jobs above their equal share shrink by one step."""
+    """Return the machine after a partial transformation: jobs above equal shares shrink a step."""
     draft = TentativeState(machine)
     for partition in machine.partitions:
         jobs = draft.elastic(partition)
@@ -273,7 +273,7 @@ def partial_transformation(machine: MachineState, attempts: int, steps: Steps = 
 
 
 def settled(machine: MachineState) -> MachineState:
-    """Return the machine with every job accounted at the nodes it holds: its first periodic step has come."""
+    """Return the machine with each job accounted at its nodes: its first periodic step has come."""
     running = {
         name: job if job.pace == job.count else job.on(job.nodes, machine.now_s)
         for name, job in machine.running.items()

@@ -3,10 +3,10 @@
 A draft is local to one transformation. It starts from a machine, which stays what it is: the
 thesis's INIT (restore the state before the next attempt) is to start another draft.
 
-Its backfill plan says which forwarded jobs start now, and when the others could (algorithm 5, line 1). Jobs
-are served in the order of the Map; each takes its nodes for as long as it is expected to run, so that
-none delays one before it (conservative backfilling; the free nodes over time are Slurm's node space map).
-Running jobs that end when a reserved one would start are those that it depends on (lines 5 and 15).
+Its backfill plan says which forwarded jobs start now, and when the others could (algorithm 5, line
+1). Jobs are served in the Map's order; each takes its nodes for its expected run time, so that none
+delays one before it (conservative backfilling; the free nodes over time are Slurm's node space
+map). Running jobs that end when a reserved one would start are its dependencies (lines 5 and 15).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -58,7 +58,7 @@ class TentativeState:
         return self.idle & self.machine.partitions.get(partition, 0)
 
     def elastic(self, partition: str) -> list[RunRecord]:
-        """Return the running jobs of a partition whose size may change, in order of their starts."""
+        """Return a partition's running jobs of changeable size, in order of their starts."""
         running = self.machine.running
         return [running[name] for name in self._growable if self.partition_of[name] == partition]
 
@@ -103,7 +103,7 @@ class TentativeState:
         return True
 
     def reach(self, job: str) -> int:
-        """Return to how many nodes a running job, or one that would start, could grow on what is idle."""
+        """Return to how many nodes a running or starting job could grow on what is idle."""
         entry, held = self._held(job)
         if not has_constraints(entry):
             return entry.max_nodes
@@ -162,7 +162,7 @@ class Planned:
 
 
 def profiles_of(draft: TentativeState) -> dict[str, CountProfile]:
-    """Return the free nodes of every partition over the time to come, as running jobs leave them."""
+    """Return the free nodes of every partition over time, as running jobs leave them."""
     ends: dict[str, list[tuple[float, int]]] = {name: [] for name in draft.machine.partitions}
     for partition, end, nodes in _releases(draft):
         ends[partition].append((end, nodes.bit_count()))
@@ -173,7 +173,7 @@ def profiles_of(draft: TentativeState) -> dict[str, CountProfile]:
 
 
 def _releases(draft: TentativeState) -> Iterator[tuple[str, float, int]]:
-    """Yield when which nodes of a partition are expected to be free: of jobs that run or would start."""
+    """Yield when which nodes of a partition should be free: of jobs that run or would start."""
     for name, job in draft.machine.running.items():
         yield draft.partition_of[name], draft.end_s(job), draft.nodes[name]
     for entry, nodes in draft.starts.values():
@@ -216,7 +216,7 @@ _Kept = tuple[float, int]
 def _start_now(
     draft: TentativeState, profile: CountProfile, entry: MapEntry, wanted: int, kept: Sequence[_Kept]
 ) -> int:
-    """Start a job in the draft where that delays none before it; return on how many nodes, 0: on none.
+    """Start a job in the draft where that delays none before it; return its nodes' number, or 0.
 
     A mapped job takes what it is mapped to; else the most of its negotiated range. One that may not
     use every node takes fewer of its range where there are not that many that it may use.
@@ -254,7 +254,7 @@ def _reserve_where_it_may(
     anywhere = msgspec.structs.replace(entry, max_switches=None)
     ends = sorted((end, nodes) for _, end, nodes in _releases(draft))
     taken = union_of(nodes for _, nodes in kept)
-    # That many as negotiated may never stand together: the range opens for jobs that have a reservation.
+    # So many as negotiated may never be together: the range opens for jobs with a reservation.
     for count in range(entry.node_count.min, entry.min_nodes - 1, -1):
         free = draft.idle
         for end, nodes in [(draft.now_s, 0), *ends]:
@@ -285,11 +285,11 @@ def _reserve_suspended(draft: TentativeState, profiles: dict[str, CountProfile])
 
 
 def resume_count(entry: MapEntry, count: int) -> int:
-    """Return the fewest nodes on which a suspended job goes on: malleable ones take their minimum."""
+    """Return the fewest nodes on which a suspended job goes on (malleable: its minimum)."""
     return entry.min_nodes if entry.type == "malleable" else count
 
 
-#: One end time may be several jobs': all of them hold the waiting job up, or the thesis's single one.
+#: Several jobs may end at one time: all of them block the waiting job, or the thesis's single one.
 Dependencies = Literal["all", "one"]
 
 

@@ -102,7 +102,7 @@ def transform(
 def _serve(
     draft: TentativeState, entries: Sequence[MapEntry], settings: RuntimeSettings, attempt: int
 ) -> list[Planned]:
-    """Algorithm 5, lines 1-20: plan, shrink for reserved jobs, plan again, expand holders, backfill."""
+    """Algorithm 5, lines 1-20: plan, shrink for reserved jobs, plan, expand holders, backfill."""
     bits = bits_of(draft.machine.names)
     # Names that are no nodes here do not bind.
     wanted = {one.job: sum(bits.get(name, 0) for name in one.nodes) for one in entries if one.nodes}
@@ -132,7 +132,7 @@ def _shrink_for_reserved(
         idle = usable(entry, draft.machine, draft.idle).bit_count()
         count = entry.node_cnt or planned.count
         need = count - idle
-        # Idle nodes that suffice were held back by the plan: they are reserved for a job before this one.
+        # The plan held back enough idle nodes: they are reserved for a job before this one.
         if not 0 < need <= room[entry.partition]:
             continue
         before = draft.saved()
@@ -173,7 +173,7 @@ def _reservations(
     """Return what the offer says of each forwarded job, in the order of the Map."""
     later = {planned.entry.job: planned for planned in reserved}
     found = []
-    # A node of which others hold a part, or that an entry before has named, is none for the batch scheduler.
+    # A node that others share, or that an entry before has named, is none for the batch scheduler.
     named = union_of(draft.nodes.values())
     for entry in entries:
         if entry.job in draft.starts:
@@ -188,7 +188,7 @@ def _reservations(
 
 
 def _now(draft: TentativeState, entry: MapEntry, named: int) -> OfferReservation:
-    """Return the reservation of a job that starts; one that shares a node starts without nodes of its own."""
+    """Return the reservation of a job that starts; on a shared node it has no nodes of its own."""
     nodes = draft.starts[entry.job][1]
     count = nodes.bit_count()
     names = () if entry.parts and touched(draft.machine, nodes) & named else draft.machine.names_of(nodes)
@@ -221,7 +221,7 @@ def accepts(
         settings: the limit of attempts, and for which idle nodes to reject.
         forwarded: how many jobs the Map holds.
         attempt: from 1; the last one accepts.
-        rejected_with: how many jobs would have started when this party last rejected in the transaction.
+        rejected_with: how many jobs would have started at this transaction's last rejection here.
     """
     starting, attempts = len(draft.starts), settings.max_attempts
     if attempt >= attempts:
@@ -240,7 +240,7 @@ def accepts(
 def _idle_is_useful(draft: TentativeState, reserved: Sequence[Planned]) -> bool:
     """Say whether idle nodes remain that a forwarded job or a growing one could use.
 
-    The thesis rejects whenever nodes stay idle (``reject_idle``): that drags rigid loads to the last attempt.
+    The thesis rejects while nodes are idle (``reject_idle``): rigid loads reach the last attempt.
     """
     for partition in draft.machine.partitions:
         idle = draft.idle_in(partition).bit_count()
@@ -260,7 +260,7 @@ def _idle_is_useful(draft: TentativeState, reserved: Sequence[Planned]) -> bool:
 def start_urgent(
     machine: MachineState, entry: MapEntry, urgency: Urgency
 ) -> tuple[MachineState, UrgentJobResponse, tuple[JobReport, ...]]:
-    """Return the machine on which a job has started now, the answer, and the reports of killed jobs.
+    """Return the machine with a job started now, the answer, and the reports of killed jobs.
 
     It takes idle nodes, then those of malleable jobs down to their minimum, then those of jobs that
     are suspended or killed, lowest priority first. Urgent jobs give nothing. Where it cannot start
@@ -339,7 +339,7 @@ def _victims(machine: MachineState, entry: MapEntry, count: int, urgency: Urgenc
             break
         victims.append(job)
         idle += job.count
-    # One that turned out not to be needed stays: the last ones taken may be larger than what was missing.
+    # One that was not needed stays: the last ones taken may be larger than what was missing.
     for job in list(victims):
         if idle - job.count >= count:
             victims.remove(job)
@@ -350,7 +350,7 @@ def _victims(machine: MachineState, entry: MapEntry, count: int, urgency: Urgenc
 def _removed(
     machine: MachineState, victims: list[RunRecord], urgency: Urgency
 ) -> tuple[MachineState, tuple[JobReport, ...]]:
-    """Return the machine without some jobs: suspended with their progress, or killed and queued again."""
+    """Return the machine without some jobs: suspended with their progress, or killed and queued."""
     running, suspended, idle = dict(machine.running), dict(machine.suspended), machine.idle
     losses: list[JobReport] = []
     for job in victims:
@@ -370,7 +370,7 @@ def _removed(
 
 
 def resumed(machine: MachineState) -> tuple[MachineState, tuple[str, ...]]:
-    """Return the machine with every suspended job running again that finds its nodes idle, in order."""
+    """Return the machine with each suspended job running again whose nodes are idle, in order."""
     running, suspended, idle = dict(machine.running), dict(machine.suspended), machine.idle
     names = []
     for name, job in machine.suspended.items():

@@ -1,7 +1,7 @@
 """Messages as bytes and back: frames of JSON, checked before anybody acts on them.
 
-A frame says how many bytes follow (four bytes, the most significant first), then come that many bytes of
-JSON. What comes from outside is decoded or refused, and never more than one line of it is shown.
+A frame is the number of bytes that follow (four bytes, the most significant first), and those bytes
+of JSON. What comes from outside is decoded or refused, and at most one line of it is shown.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def framed(payload: bytes, limit: int) -> bytes:
 
 
 class Frames:
-    """Cuts a stream of bytes into payloads; never holds more than one payload that is too long to come.
+    """Cuts a stream of bytes into payloads; refuses a too long one by its length, before it comes.
 
     Attributes:
         limit: longest payload, in bytes; it may be changed between payloads.
@@ -93,7 +93,7 @@ _SHOWN = 240
 
 
 def one_line(text: str) -> str:
-    """Return a text that names from outside may stand in: short, its control characters written out."""
+    """Return a text, which may hold names from outside: short, with control characters escaped."""
     # Cut before as well: a message may be megabytes long.
     shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: _SHOWN + 1])
     return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 3]}..."
@@ -101,7 +101,7 @@ def one_line(text: str) -> str:
 
 @contextmanager
 def in_one_line() -> Iterator[None]:
-    """Make whatever goes wrong with a peer's bytes an InputError of a line: none may end the process."""
+    """Turn any error in a peer's bytes into an InputError of a line: none may end the process."""
     try:
         yield
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Who is there: what both ends of a socket say before the first message, and how each proves its secret.
+"""What both ends of a socket say before the first message, and how each proves its secret.
 
 ::
 
@@ -8,9 +8,9 @@
     PROOF   keyed digest            ──▶  (or REFUSAL, at any point, by either)
                                     ◀──  PROOF
 
-A proof is HMAC-SHA-256 under the shared secret over the prover's party and both hellos as they were sent:
-nonces make it good for this connection only, the party keeps anybody from sending a proof back. Without a
-secret on either side the proofs are empty. The messages that follow are neither encrypted nor signed.
+A proof is HMAC-SHA-256 under the shared secret over the prover's party and both hellos as sent:
+nonces make it good for this connection only, the party keeps others from sending a proof back.
+Without a secret on either side the proofs are empty. Messages are neither encrypted nor signed.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""How two processes find each other and talk: addresses, connecting again after a loss, framed messages.
+"""How two processes find each other and talk: addresses, reconnection, framed messages.
 
 Messages have limits of size and time, and a refusal is one that the other end can read.
 """
@@ -77,7 +77,7 @@ class SocketTransport:
         """Return the next message.
 
         Raises:
-            PeerLostError: the other end is gone, silent for too long, refuses, or sent what is no message.
+            PeerLostError: the other end is gone, silent for too long, refuses, or sent no message.
         """
         payload = self._receive(self.timeout_s if timeout_s is None else timeout_s)
         try:
@@ -89,7 +89,7 @@ class SocketTransport:
             raise PeerLostError(f"what came is not a message: {error}") from error
 
     def is_readable(self) -> bool:
-        """Whether anything comes, or the end of all, before half of the other's patience is over."""
+        """Whether something comes, or the end, before half of the other's patience is over."""
         if self._frames.is_inside:
             return True
         # Not select.select, which raises at a descriptor from 1024 on.
@@ -107,7 +107,7 @@ class SocketTransport:
             self._write(refusal_frame(text))
             self._socket.shutdown(socket.SHUT_WR)
             until = monotonic() + LINGER_S
-            # Unread bytes would take the refusal away from the other end: they are read, and dropped.
+            # Unread bytes would discard the refusal before the other end reads it: drain them.
             while (left := until - monotonic()) > 0:
                 self._socket.settimeout(left)
                 if not self._socket.recv(_CHUNK):
@@ -115,7 +115,7 @@ class SocketTransport:
         self.close()
 
     def shake_hands(self, identity: Identity) -> Hello:
-        """Say who is there, hear who the other is, and prove the secret; then longer messages may come.
+        """Say hello, hear the other's, and prove the secret; then longer messages may come.
 
         This is the end that connects; ``Handshakes`` is the one that listens.
 
@@ -225,7 +225,7 @@ class PartyAddress:
 
 
 def address_of(text: str) -> PartyAddress:
-    """Return the address in ``unix:PATH``, ``HOST:PORT`` or ``[IPv6]:PORT``; a text with ``/`` is a path.
+    """Return the address in ``unix:PATH``, ``HOST:PORT`` or ``[IPv6]:PORT``; a ``/`` makes a path.
 
     Raises:
         OptionError: it is none.
@@ -273,7 +273,7 @@ class Connector:
         """Return a connection on which both have said who they are, and the other's hello.
 
         Raises:
-            NobodyError: the other did not come in ``wait_s`` seconds (those of the limits by default).
+            NobodyError: the other did not come in ``wait_s`` seconds (by default the limits').
             RefusedError: one refuses the other for good.
         """
         wait_s = self._limits.wait_s if wait_s is None else wait_s
@@ -308,7 +308,7 @@ class Connector:
 
 
 def without_delay(connection: socket.socket) -> None:
-    """Have messages sent at once: they are small and answered one by one, waiting would cost 40 ms."""
+    """Have messages sent at once: they are small and answered singly, waiting would cost 40 ms."""
     if connection.family != socket.AF_UNIX:
         with contextlib.suppress(OSError):  # it is gone already: reading will say so
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

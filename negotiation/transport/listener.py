@@ -37,7 +37,7 @@ from .link import (
     without_delay,
 )
 
-#: Connections that the kernel keeps while nobody accepts them: more than a burst of unauthenticated peers.
+#: Connections that the kernel keeps unaccepted: more than a burst of unauthenticated peers.
 _BACKLOG = 1024
 _GONE = {errno.ECONNREFUSED, errno.ENOENT}
 #: Connections of each stage at once: all of them fit below the usual limit of 1024 descriptors.
@@ -95,7 +95,7 @@ class Handshakes:
     ) -> None:
         self._listening, self._identity = listening, identity
         self._timeout_s, self._tell = timeout_s, tell
-        # A dictionary keeps its order: who has stood in a stage the longest, and is late first, comes first.
+        # A dictionary keeps its order: the first has been in a stage longest, and is late first.
         self._open: dict[_Stage, dict[_Peer, None]] = {stage: {} for stage in _Stage}
         # Frames to be looked at: bytes, a number that orders equal ones, whose.
         self._whole: list[tuple[int, int, _Peer]] = []
@@ -105,7 +105,7 @@ class Handshakes:
         self._selector.register(listening, selectors.EVENT_READ)
 
     def first(self, wait_s: float) -> _Peer | None:
-        """Return the first that proves its secret, the caller's from then on; None: none does in time.
+        """Return the first that proves its secret, now the caller's; None: none does in time.
 
         Raises:
             OSError: nobody can connect any more.
@@ -187,7 +187,7 @@ class Handshakes:
         with self._judged(peer):
             received = peer.connection.recv(_CHUNK)
             if peer.stage is _Stage.REFUSED:
-                # What comes is dropped: unread bytes would take the refusal away from the other end.
+                # What comes is dropped: unread bytes would discard the refusal before it is read.
                 peer.dropped += len(received)
                 if not received or peer.dropped > UNAUTHENTICATED_BYTES:
                     self._close(peer)
@@ -207,7 +207,7 @@ class Handshakes:
     def _looked(self) -> _Peer | None:
         """Look at frames for a moment, the shortest first; return the first that proves the secret.
 
-        Decoding 64 KiB of the worst kind takes some ms; what parties say is short, and comes before it.
+        Decoding 64 KiB of the worst kind takes some ms; what parties say is short and comes before.
         """
         until_s = monotonic() + _TURN_S
         while self._whole and monotonic() < until_s:
@@ -282,7 +282,7 @@ class Handshakes:
     def _close(self, peer: _Peer) -> None:
         self._forget(peer)
         with contextlib.suppress(OSError):
-            # What is unread would reset the connection, and take what was sent away from the other end.
+            # Unread bytes would reset the connection, and discard what was sent to the other end.
             peer.connection.recv(_CHUNK)
         peer.connection.close()
 
@@ -321,7 +321,7 @@ class RateLimitedLog:
 
 
 class Listener:
-    """Waits for the other party to connect; unauthenticated peers are refused, and it goes on waiting.
+    """Waits for the other party to connect, also after refusing unauthenticated peers.
 
     While the other party is connected, those who connect wait in the kernel, and cost it nothing.
 
@@ -400,7 +400,7 @@ def _listening(address: PartyAddress) -> socket.socket:
             finally:
                 os.umask(mask)
         else:
-            # A party that was killed and starts again must not wait for the kernel to forget the port.
+            # A party that is killed and starts again must not wait until the kernel frees the port.
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind((address.host, address.port))
         listening.listen(_BACKLOG)

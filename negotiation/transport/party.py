@@ -1,10 +1,10 @@
-"""A party that outlives its process: a state, its transition function, and the journal of what happened.
+"""A party that outlives its process: a state, its transition function, the journal of events.
 
-Every event and message that changes the state is on the disk before anybody hears of it. State follows from
-the journal alone, because transitions are pure. The first line says whose journal it is; each other line is
-an event or a message, and a digest of what the transition sent: a program with other transitions is refused
-instead of continuing a state that was never there. Now and then the journal begins again with a checkpoint,
-the state that all before it led to, so that it stays short and is soon read.
+Every event and message that changes the state is on the disk before others hear of it. State
+follows from the journal alone, because transitions are pure. The first line says whose journal it
+is; each other line is an event or a message, and a digest of what the transition sent: a program
+with other transitions is refused instead of continuing a state that never was. Now and then the
+journal begins again with a checkpoint, the state so far, so that it stays short and is soon read.
 
 Equal values have equal digests, in every process. The JSON of a message would not do:
 ``omit_defaults`` leaves a member out where it is the default *object*, and a process that has read
@@ -130,7 +130,7 @@ class PartyJournal(CheckedLines):
         return 0 < self._every <= self._entries and self.size >= 2 * self._begun_with
 
     def begin_with(self, checkpoint: Checkpoint) -> None:
-        """Hold a checkpoint instead of what led to it; one that cannot replace the old file is dropped."""
+        """Hold a checkpoint in place of its past; drop one that cannot replace the old file."""
         head = _Head(format=FORMAT, identity=self._identity)
         texts = [msgspec.json.encode(head), msgspec.json.encode(_Line(checkpoint=checkpoint))]
         if self.notes:
@@ -144,7 +144,7 @@ class PartyJournal(CheckedLines):
         self._entries = 0
 
     def add(self, happening: Happening, sends: Sequence[Send]) -> None:
-        """Add what happened; with something to be sent, all of it is on the disk when this returns."""
+        """Add what happened; if something is to be sent, all is on the disk when this returns."""
         digest = digest_of(sends)
         if isinstance(happening, Event):
             line = _Line(event=happening, sent=digest)
@@ -196,12 +196,12 @@ class JournalError(AucschedError):
     """The journal cannot be written: what happened is not noted, nothing was sent."""
 
 
-#: Is called at every transition, also of those that are replayed: before, what happened, after, what is sent.
+#: Is called at every transition, also of replayed ones: before, what happened, after, what is sent.
 Watch = Callable[[State, Happening, State, Sequence[Send]], None]
 
 
 class StructCodec(Generic[State]):
-    """How a state is written into a checkpoint: as msgspec does, unless a kind of it says otherwise."""
+    """How a checkpoint writes a state: as msgspec does, unless a kind of it says otherwise."""
 
     def __init__(self, kind: type[State]) -> None:
         self._kind = kind
@@ -219,13 +219,13 @@ class Party(Generic[State]):
     """One side of a negotiation.
 
     Args:
-        state: at the beginning; with a journal that holds something, ``state`` afterwards is what followed.
+        state: at the beginning; a journal with entries replaces it by the state that they lead to.
         step: the transition function.
         journal: None: nothing outlives the process.
         watch: is called at every transition.
         memory: what ``watch`` has noted of the transitions: a checkpoint keeps it in their place.
         codec: how a state is written; by default as msgspec does.
-        tell: hears of a checkpoint that cannot be read back; the journal is then continued as it is.
+        tell: hears of a checkpoint that cannot be read back; the journal then goes on as it is.
 
     Raises:
         InputError: the journal does not lead where it says.
@@ -264,7 +264,7 @@ class Party(Generic[State]):
 
     @property
     def last_words(self) -> str:
-        """What the other said when it ended the negotiation, after a colon; empty when it said nothing."""
+        """What the other said as it ended the negotiation, after a colon; empty: nothing."""
         last = self._last
         return f": {one_line(last.text)}" if isinstance(last, NegotiationEnd) and last.text else ""
 
@@ -304,7 +304,7 @@ class Party(Generic[State]):
             self._journal.flush()
 
     def _begin_again(self, journal: PartyJournal) -> None:
-        """Let the journal begin again with this state; one that cannot be read back leaves it as it is."""
+        """Begin the journal again with this state; one that cannot be read back changes nothing."""
         try:
             text, noted = self._read_back()
         except Exception as error:  # noqa: BLE001 - the journal has all that happened

@@ -1,4 +1,4 @@
-"""The parties as processes: read, make a transition, note it, send; and after a loss, once more from START.
+"""The parties as processes: read, make a transition, note it, send; after a loss again from START.
 
 A connection that breaks, stalls, or brings what may not come is closed; the transaction that was
 open is void, and nothing else changes. On the next one the runtime scheduler tells all it knows of
@@ -87,7 +87,7 @@ def serve_batch(party: Party[BatchState], link: Link, tell: Tell) -> None:
 
 
 def serve_runtime(party: Party[RuntimeState], link: Link, tell: Tell, meet: Meet | None = None) -> None:
-    """Be the runtime scheduler, on a simulated clock, until the batch scheduler ends the negotiation.
+    """Be the runtime scheduler, on a simulated clock, until the batch scheduler ends it all.
 
     Raises:
         NobodyError: the batch scheduler stays away.
@@ -115,7 +115,7 @@ def serve_runtime(party: Party[RuntimeState], link: Link, tell: Tell, meet: Meet
 
 
 def _hear_or_leave(party: Party[Any], transport: SocketTransport, waiting: int) -> None:
-    """Give the other a last moment: nothing that this party knows of will start the jobs that wait."""
+    """Give the other a last moment: no event known here will start the jobs that wait."""
     if transport.is_readable():
         _take(party, transport, transport.receive())
     else:

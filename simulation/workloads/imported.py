@@ -237,7 +237,7 @@ def workload_from_swf(
         leaf_nodes: nodes below a leaf switch; None: no switches.
 
     Returns:
-        The workload: processors are cores, which spread over nodes; ``notes`` says what was dropped.
+        The workload: processors are cores that spread over nodes; ``notes`` says what was dropped.
 
     Raises:
         InputError: the file cannot be read, or no job is left.
