@@ -1,4 +1,4 @@
-"""What the auctions share: one binary a bid, one row a job, one row a capacity that bids compete for.
+"""What the auctions share: a binary a bid, a row a job, a row a capacity that bids compete for.
 
 How much a bid is liked: F of AUCSCHED1 and 2, K of AUCSCHED3. AUCSCHED2 and 3 need nothing else;
 in AUCSCHED1, auction with linear topology, the program deals the cores of a bid (Soner, chapter 4).
@@ -113,7 +113,7 @@ class AuctionModel(Model):
                 self._row(f"job{job}", dict.fromkeys(self.bids[start:end], 1), LpConstraintLE, 1)
 
     def capacities(self) -> None:
-        """Σ_i amount·b_i ≤ capacity for each cell of every family: equations (5.3), (5.4), (6.3), (6.4)."""
+        """Σ_i amount·b_i ≤ capacity for each cell of every family: (5.3), (5.4), (6.3), (6.4)."""
         for claim in claims_of(self.table, self.columns, self.guards):
             self.within(claim)
 
@@ -124,7 +124,7 @@ class AuctionModel(Model):
         self._rows(claim, claim.row, bid, claim.amount)
 
     def _rows(self, claim: Claim, row: IntArray, number: IntArray, amount: IntArray) -> None:
-        """Add Σ amount·variable ≤ capacity for each cell; rows, variables and amounts are entries'."""
+        """Add Σ amount·variable ≤ capacity for each cell; rows, variables, amounts: of entries."""
         some = np.flatnonzero(amount)
         some = some[sorted_places(row[some])]
         terms = np.stack([number[some], amount[some]], axis=1).tobytes()
@@ -156,7 +156,7 @@ class AuctionModel(Model):
         return self._on_bids(self.preferences(self.given)[0])
 
     def printed(self) -> FloatArray:
-        """Return each bid's printed weight, times its job's cores where the objective counts those."""
+        """Return each bid's printed weight, times its job's cores if the objective counts those."""
         priorities = np.array([float(demand.job.priority) for demand in self.table.demands])
         printed = self.paper_weights(priorities) * multipliers(self.table, self.given.objective)
         return self._on_bids(printed)
@@ -187,7 +187,7 @@ class AuctionModel(Model):
 
     @classmethod
     def nonzeros(cls, given: ModelInput) -> int:
-        """Return about how many nonzeros the program has: cores and each gres on each bid's nodes."""
+        """Return roughly the program's nonzeros: cores and each gres on each bid's nodes."""
         return (1 + len(given.table.gres)) * len(given.table.node)
 
 
@@ -202,7 +202,7 @@ class LinearAuction(AuctionModel):
 
     @classmethod
     def preferences(cls, given: ModelInput) -> tuple[FloatArray, FloatArray]:
-        """F of each bid, (4.12) or (5.7): positive, so that no further job costs preference, and as it is."""
+        """F of each bid, (4.12) or (5.7): positive, so that no job costs preference, and as is."""
         f = preference_f(given.table, given.nodes, cls.constants[given.preference_table]) - given.broken()
         return f + given.keeps_whole, f
 
@@ -248,7 +248,7 @@ class Aucsched1(LinearAuction):
 
     @classmethod
     def relaxed(cls, given: ModelInput) -> RelaxedBids | None:
-        """Return bids with the least that they take of their nodes, and what deals the rest of the cores.
+        """Return bids with the least that they take of their nodes, and what deals the other cores.
 
         None where more than cores follows from what is dealt, or cores of several at once.
         """
@@ -294,7 +294,7 @@ class Aucsched1(LinearAuction):
         return [slice(start, end) for start, end in pairwise(self.table.indptr.tolist())]
 
     def nodes_of_bids(self) -> None:
-        """Σ_{n ∈ N_c} u = R_jc^node·b_jc for each bid: equation (4.3), N_c having exactly R_jc^node nodes."""
+        """Σ_{n ∈ N_c} u = R_jc^node·b_jc for each bid: (4.3), N_c being exactly R_jc^node nodes."""
         for bid, entries in enumerate(self._entries()):
             terms = dict.fromkeys(self.u[entries], 1)
             terms[self.bids[bid]] = -len(terms)
@@ -311,7 +311,7 @@ class Aucsched1(LinearAuction):
             self._row(f"cores{bid}", terms, LpConstraintEQ, 0)
 
     def cores_beyond_the_first(self) -> None:
-        """0 ≤ r ≤ u·(min(A_n, R^cpu − R^node + 1) − 1) for each entry: equation (4.7) of the bid."""
+        """0 ≤ r ≤ u·(min(A_n, R^cpu − R^node + 1) − 1) for each entry: (4.7) of the bid."""
         most = self._beyond.tolist()
         times = [(entry, most[entry]) for entry in np.flatnonzero(~self._is_fixed).tolist()]
         add_multiples(self.problem, "beyond", (self.r, self.u), times)
@@ -325,7 +325,7 @@ class Aucsched1(LinearAuction):
             self._row(f"per_node{entry}", terms, LpConstraintEQ, 0)
 
     def within(self, claim: Claim) -> None:
-        """Σ (u + r) ≤ A_n^cpu (4.5), Σ u·R_j^gres ≤ A_n^gres (4.6), and the rows of every other family.
+        """Σ (u + r) ≤ A_n^cpu (4.5), Σ u·R_j^gres ≤ A_n^gres (4.6), and all other families' rows.
 
         Amounts are fixed + per_core × cores: u stands for the least cores, r for a unit more.
 
@@ -341,7 +341,7 @@ class Aucsched1(LinearAuction):
         self._rows(claim, np.tile(claim.row, 2), number, np.concatenate([on_u, per_unit]))
 
     def start(self, chosen: IntArray) -> FloatArray:
-        """Return the columns' values that award the chosen bids with the cores the table gives them."""
+        """Return the columns' values that award the chosen bids with the table's cores."""
         bids = np.zeros(len(self.table))
         bids[chosen] = 1
         used = np.repeat(bids, self.table.lengths)
@@ -358,7 +358,7 @@ class Aucsched1(LinearAuction):
 
 
 def _units(table: BidTable, columns: Columns) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
-    """Return of every entry whether its cores are fixed, its unit, the least units, and the most beyond.
+    """Return by entry whether its cores are fixed, its unit, the least units, and the most beyond.
 
     That is 0 where they are fixed, and else min(A_n, R^cpu − R^node + 1) − 1 of (4.7).
     """
@@ -410,7 +410,7 @@ class Aucsched3(AuctionModel):
 
     @classmethod
     def preferences(cls, given: ModelInput) -> tuple[FloatArray, FloatArray]:
-        """3 − K and −K of each bid: as every bid costs, −ΣK would prefer fewer jobs at an equal sum.
+        """3 − K and −K of each bid: as each bid costs, −ΣK would prefer fewer jobs at an equal sum.
 
         Where what is wholly free counts, K is at most 4.
         """
@@ -418,7 +418,7 @@ class Aucsched3(AuctionModel):
         return 3.0 + given.keeps_whole - cost, -cost
 
     def paper_weights(self, priorities: FloatArray) -> FloatArray:
-        """P_j − β·K_ji with β = P_min_diff / 3 (6.1), (6.6), (6.7); P/3 when the window is one job."""
+        """P_j − β·K_ji, β = P_min_diff / 3 (6.1), (6.6), (6.7); P/3 for a window of one job."""
         result: FloatArray = priorities[self.table.job] - self._beta(priorities) * self.cost(self.given)
         return result
 

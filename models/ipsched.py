@@ -1,4 +1,4 @@
-"""IPSCHED: placement by one integer program, no bids and no topology (Soner, chapter 3, as mended)."""
+"""IPSCHED: placement by one integer program, no bids, no topology (Soner, chapter 3, mended)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -99,8 +99,8 @@ class VariantChoice:
 class Ipsched(Model):
     """Maximise Σ P_j·(s_j − c_j), or with P_j·R_j^cpu: equations (3.1)-(3.7).
 
-    Columns: s of each job (in each variant), then t of each job and node it may use, then x (in units of the
-    job's cores per task; cores as printed where that is 1), then those of gres over all nodes and switches.
+    Columns: s of each job (in each variant), t of each job and usable node, x (in the job's cores
+    per task; cores as printed where that is 1), then those of gres over all nodes and switches.
     """
 
     name = "ipsched"
@@ -182,14 +182,14 @@ class Ipsched(Model):
                 self._row(f"job{job}", [(s, 1) for s in mine], LpConstraintLE, 1)
 
     def cores_of_jobs(self) -> None:
-        """Σ_n x_nj = R_j^cpu·s_j: equation (3.3); at least so many on an exclusive job's whole nodes."""
+        """Σ_n x_nj = R_j^cpu·s_j: (3.3); at least so many on an exclusive job's whole nodes."""
         for number, option in enumerate(self.options):
             sense = LpConstraintGE if option.demand.exclusive else LpConstraintEQ
             terms = [(x, 1) for x in self.x[number]]
             self._row(f"cores{number}", [*terms, (self.s[number], -(option.demand.units or 0))], sense, 0)
 
     def nodes_of_jobs(self) -> None:
-        """R_min·s_j ≤ Σ_n t_nj ≤ R_max·s_j: equation (3.6), which as printed forces nodes on every job."""
+        """R_min·s_j ≤ Σ_n t_nj ≤ R_max·s_j: (3.6), which as printed forces nodes on every job."""
         for number, option in enumerate(self.options):
             counts = option.demand.node_counts
             high = len(self.columns.names) if counts is None else counts.maximum
@@ -200,7 +200,7 @@ class Ipsched(Model):
             self._row(f"fewest{number}", [*terms, (self.s[number], -low)], LpConstraintGE, 0)
 
     def cores_where_allocated(self) -> None:
-        """t_nj ≤ x_nj ≤ A_n^cpu·t_nj: equation (3.7); ``least`` units for t where more are asked for."""
+        """t_nj ≤ x_nj ≤ A_n^cpu·t_nj: (3.7); ``least`` units for t where more are asked for."""
         for number, option in enumerate(self.options):
             for place, units in enumerate(option.units.tolist()):
                 x, t = self.x[number][place], self.t[number][place]
@@ -209,7 +209,7 @@ class Ipsched(Model):
                 self._row(f"below{number}_{place}", [(x, 1), (t, -least)], LpConstraintGE, 0)
 
     def required_nodes(self) -> None:
-        """t_nj = s_j on the nodes a job requires; it cannot start when one of them is not usable."""
+        """t_nj = s_j on the nodes a job requires; it cannot start if one of them is not usable."""
         for number, option in enumerate(self.options):
             place_of = {node: place for place, node in enumerate(option.nodes.tolist())}
             for node in option.demand.required.tolist():
@@ -260,7 +260,7 @@ class Ipsched(Model):
             self._row(f"leaves{number}", [(one, 1) for one in z.values()], LpConstraintLE, limit)
 
     def capacities(self) -> None:
-        """Σ_j x_nj ≤ A_n^cpu (3.2), Σ_j R_j^gres·t_nj ≤ A_n^gres (3.4), and every other family's rows."""
+        """Σ_j x_nj ≤ A_n^cpu (3.2), Σ_j R_j^gres·t_nj ≤ A_n^gres (3.4), all other family rows."""
         terms: dict[_Cell, list[tuple[LpVariable, int]]] = {}
         limits: dict[_Cell, int] = {}
         # What a job has reserved it gives back as it starts, wherever that is.
@@ -281,10 +281,10 @@ class Ipsched(Model):
                 self._row(f"{resource.family}_{index}", pairs, LpConstraintLE, limits[cell])
 
     def _taken(self, number: int, claim: Claim) -> Iterator[tuple[int, LpVariable, int]]:
-        """Yield what an option takes by a claim of its unit bids: row, variable, amount for each unit."""
+        """Yield what an option takes by a claim of its unit bids: row, variable, amount a unit."""
         option = self.options[number]
-        # The bids on any node, of one and of two nodes, come first: two amounts by bid, three by entry.
-        # Twice what the first takes, less what the second does, is taken once wherever the job starts.
+        # The bids on any node, of one and of two nodes, come first: two amounts by bid, three by
+        # entry. Twice the first's, less the second's, is taken once wherever the job starts.
         first, once = (2, 2 * claim.amount[0] - claim.amount[1]) if claim.by_bid else (3, 0)
         if once:
             yield int(claim.row[0]), self.s[number], int(once)
@@ -311,7 +311,7 @@ class Ipsched(Model):
         return np.concatenate([jobs, len(self.table.demands) + np.arange(others)])
 
     def preference(self) -> FloatArray:
-        """−P_j·c_j by the largest P_j: only its sign and order matter, near 1 for the solver's tolerances."""
+        """−P_j·c_j by the largest P_j: only sign and order matter, near 1 for the tolerances."""
         jobs = (demand.job for demand in self.table.demands)
         return self.nodes_packed() / max(
             [1.0, *(float(start_weight(job, self.given.objective, 1)) for job in jobs)]
@@ -330,9 +330,9 @@ class Ipsched(Model):
         return values
 
     def start(self, chosen: IntArray) -> FloatArray:
-        """Return the columns' values that award the chosen bids of the table: a solution of all rows.
+        """Return the columns' values that award the table's chosen bids: a solution of all rows.
 
-        A bid with more gres than the least of a range gives the least; one no option holds is left out.
+        A bid with more gres than a range's least gives the least; one of no option is left out.
         """
         place_of = {id(variable): place for place, variable in enumerate(self.variables)}
         values = np.zeros(len(place_of))
@@ -378,7 +378,7 @@ class Ipsched(Model):
         return values + [(self._leaves[number][leaf], 1) for leaf in leaves if number in self._leaves]
 
     def answer(self, values: FloatArray) -> Answer:
-        """Return the placements as bids: one for each job that starts, beside the other jobs' bids."""
+        """Return the placements as bids: one a job that starts, beside the other jobs' bids."""
         value_of = dict(zip(map(id, self.variables), np.round(values).astype(int).tolist(), strict=True))
         starting = [number for number, s in enumerate(self.s) if value_of[id(s)]]
         jobs = np.array([self.options[number].demand.index for number in starting], np.int64)
@@ -427,7 +427,7 @@ class Ipsched(Model):
 
 
 def _reserved_for(job: Job, guard: Guard) -> Iterator[tuple[Resource, int, int]]:
-    """Yield what a job has reserved of a reservation's nodes: resource, place of the node, amount."""
+    """Yield what a job has reserved of a reservation's nodes: resource, place of node, amount."""
     own = guard.kept.get(job.id)
     if own is not None and guard.outlasts(job):
         for resource in own.resources():

@@ -72,7 +72,7 @@ class ModelInput:
     keeps_whole: bool = False
 
     def broken(self) -> FloatArray:
-        """Return what each bid breaks of what is wholly free, from 0 to 1; 0 where that does not count.
+        """Return what each bid breaks of what is wholly free, from 0 to 1; 0: that does not count.
 
         The share of all switches, or blocks and groups of them, that are wholly free and lose a
         node to the bid (``Topology.whole_shares``).
@@ -137,14 +137,14 @@ class RelaxedBids(NamedTuple):
 
 
 class Model(ABC):
-    """A model of the thesis over the bids of one window; families of capacities are bidgen/families'.
+    """A model of the thesis over one window's bids; families of capacities are bidgen/families'.
 
     Attributes:
         name: as it is asked for.
         caps: MAXBIDS and MAXBIDSPERJOB by default (Soner, chapter 4).
         presets: option values of the thesis's text (``paper``) and of the published plugin's code
             (``plugin``), where there was one.
-        lacks: what a job may ask for that the model has no variable for, by the request's member: the reason.
+        lacks: why the model has no variable for what a job may ask for, by the request's member.
         largest_product: |J|·|N| above this is refused.
         has_bids: jobs bid, and awards are bids; otherwise the program places jobs node by node.
         is_searched: one binary variable a bid is the whole program, so that it can be searched.
@@ -199,7 +199,7 @@ class Model(ABC):
 
     @abstractmethod
     def group(self) -> IntArray:
-        """Return the job of each column, ascending: columns of one exclude each other; amounts have none."""
+        """Return each column's job, ascending: those of one exclude each other; amounts: none."""
 
     @abstractmethod
     def preference(self) -> FloatArray:
@@ -211,7 +211,7 @@ class Model(ABC):
 
     @abstractmethod
     def start(self, chosen: IntArray) -> FloatArray:
-        """Return the columns' values that award the ``chosen`` bids of the table: a solution of all rows."""
+        """Return the columns' values that award ``chosen`` bids of the table: a full solution."""
 
     @abstractmethod
     def answer(self, values: FloatArray) -> Answer:
@@ -220,7 +220,7 @@ class Model(ABC):
     @classmethod
     @abstractmethod
     def preferences(cls, given: ModelInput) -> tuple[FloatArray, FloatArray]:
-        """Return what each bid adds to the second stage, and its preference as schedules show it."""
+        """Return what each bid adds to the second stage, and its preference for schedules."""
 
     @classmethod
     @abstractmethod
@@ -237,13 +237,13 @@ class Model(ABC):
 
     @classmethod
     def cannot_express(cls, job: Job) -> str:
-        """Return what of a job the model has no variable for, empty when it can express all of it."""
+        """Return what of a job the model has no variable for, empty if it can express all."""
         asked = (reason for member, reason in cls.lacks.items() if getattr(job.request, member))
         return next(asked, "")
 
     @classmethod
     def check_size(cls, jobs: int, nodes: int) -> None:
-        """Raise OptionError when |J|·|N| is above ``largest_product``, with the window that would fit."""
+        """Raise OptionError if |J|·|N| is above ``largest_product``, with a window that fits."""
         if jobs * nodes > cls.largest_product:
             raise OptionError(
                 f"window: {cls.name} needs {jobs} jobs × {nodes} nodes of variables, above "
@@ -277,7 +277,7 @@ class Model(ABC):
 
 
 def bid_weights(table: BidTable, objective: str, bids: IntArray | slice = ALL) -> list[Weight]:
-    """Return P_j, or P_j·R_j^cpu, of some bids, exactly as given; of jobs with a worth of their own that."""
+    """Return P_j, or P_j·R_j^cpu, of some bids, exactly as given; or their jobs' own worths."""
     own = [demand.worth for demand in table.demands]
     asked = priority_weights(table, objective, bids)
     return [
@@ -327,6 +327,6 @@ class Valuation:
 OBJECTIVES: Mapping[str, Valuation] = {
     "priority": Valuation("priority", lambda _: (1, 0)),
     "priority_cores": Valuation("priority × cores", _cores),
-    # The priority is the bounded slowdown that a second's earlier start saves (auction/queue.py, worth_of).
+    # The priority is the bounded slowdown that a start a second earlier saves (queue.py, worth_of).
     "response": Valuation("saved slowdown × cores", _cores),
 }

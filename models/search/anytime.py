@@ -50,7 +50,7 @@ class Turn:
 
 
 class AnytimeSearch:
-    """The award at hand, the bound, and what betters both: by the sum of weights and then by preference.
+    """The award at hand, the bound, and what betters both: by sum of weights, then by preference.
 
     Args:
         packing: bids and capacities.
@@ -159,7 +159,7 @@ class AnytimeSearch:
             before = self.best
             turn = next(one for one in self._turns if one.is_due(number))
             operator, work = turn.operator, turn.work
-            assert operator is not None and work is not None  # noqa: S101, PT018 - made before it is due
+            assert operator is not None and work is not None  # noqa: S101, PT018 - made before
             operator.adopt(self.award, self.best)
             began = self._searching.left_s()
             work(*turn.budget(turn))
@@ -211,7 +211,7 @@ class AnytimeSearch:
         return self._searching.left_s() < (1 - self._tuned.only_moves_share) * self._search_s
 
     def _between(self, turn: Turn) -> tuple[int, Callable[[], bool]]:
-        """One auction or repair, or where a clock counts for as long as the moves between them last."""
+        """One auction or repair, or by a clock as long as the moves between them last."""
         searching, auctions = self._searching, self._auctions
         if searching.counts_steps:
             return 1, searching.is_over
@@ -293,7 +293,7 @@ class AnytimeSearch:
             self.award, self.best = award, value
 
     def _solve_whole(self, checks: int) -> None:
-        """Give HiGHS every bid that a better award could hold, when they are few or the proof is near."""
+        """Give HiGHS every bid that a better award could hold, if few or if the proof is near."""
         self._prove_by_branches()
         alive, bound = self._alive, self._bounding.bound
         gap = 1.0 if bound is None else (bound - self.best[0]) / max(self.best[0], 1)
@@ -306,7 +306,7 @@ class AnytimeSearch:
         self._take(self._solved(alive, share, None if self._limits.steps is None else checks))
 
     def _prove_by_branches(self) -> None:
-        """Let branch and bound alone look for the best award and a proof, unless it has seen as many bids."""
+        """Let branch and bound find the best award and a proof, unless it saw as many bids."""
         alive = self._alive
         may_prove = self._searching.may_prove and len(alive) < self._too_many_to_branch
         if not may_prove or self._is_settled:
@@ -339,7 +339,7 @@ class AnytimeSearch:
         self._is_liked_best = True
 
     def _solved(self, bids: IntArray, share: float, checks: int | None) -> WindowSolution:
-        """Give HiGHS the program over some bids, the award at hand as its start, and take what it finds."""
+        """Give HiGHS the program over some bids, from the award at hand, and take what it finds."""
         limits = self._limits
         self._is_stated = True
         program = self._program(bids)
@@ -365,13 +365,13 @@ class AnytimeSearch:
         return solution
 
     def _state_likeliest(self) -> None:
-        """Give HiGHS as many of the likeliest bids as are a small program, unless it had any of the model."""
+        """Give HiGHS the likeliest bids, as many as are a small program, unless it had any."""
         if not self._is_stated:
             tuned = self._tuned
             self._state(np.ones(len(self._packing)), tuned.whole_counted, 1.0, tuned.first_whole)
 
     def _finish(self) -> None:
-        """With the rest of the time, give HiGHS the bids that a better award could hold, or the likeliest."""
+        """With the rest of the time, give HiGHS the bids that could beat it, or the likeliest."""
         limits, tuned = self._limits, self._tuned
         if limits.is_over() or not (limits.ends or self._proved):
             return
@@ -385,7 +385,7 @@ class AnytimeSearch:
         self._state(np.diff(self._packing.indptr), most, share, None)
 
     def _state(self, size: IntArray | FloatArray, most: int, share: float, checks: int | None) -> None:
-        """Give HiGHS the bids that a better award could hold, or the likeliest that have a size together."""
+        """Give HiGHS the bids of possible better awards, or the likeliest of a size together."""
         if not len(self._packing) or (self._is_settled and self._is_stated):
             return
         alive = self._alive
@@ -411,13 +411,13 @@ def _within(cliques: list[IntArray], bids: IntArray) -> list[IntArray]:
 
 
 def _plain_orders(packing: Packing, value: FloatArray) -> list[IntArray]:
-    """Return the orders of who needs no prices: by worth, and by worth for each entry (a node, mostly)."""
+    """Return the orders that need no prices: by worth, and by worth an entry (mostly a node)."""
     entries = np.maximum(np.diff(packing.indptr), 1)
     return [np.argsort(-value, kind="stable"), np.argsort(-value / entries, kind="stable")]
 
 
 def _orders(prices: SearchPrices, gain: FloatArray, value: FloatArray) -> list[IntArray]:
-    """Return orders for greedy awards: by gain for its worth, and by how often the rounds chose a bid."""
+    """Return orders for greedy awards: by gain over worth, and by how often rounds chose a bid."""
     largest = max(float(value.max(initial=0.0)), 1e-9)
     return [
         np.argsort(-(gain / np.maximum(value, 1e-9) + prices.share), kind="stable"),

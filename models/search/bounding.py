@@ -1,4 +1,4 @@
-"""The bound of a search, bettered as it goes: rounds of prices, the linear relaxation, rounds of cliques.
+"""A search's bound, bettered as it goes: rounds of prices, linear relaxation, rounds of cliques.
 
 When each is due follows from the number of steps alone, or where a clock counts from shares of the
 time.
@@ -127,7 +127,7 @@ class Bounding:
         return floor(Fraction(bound * (1 + 1e-9) / SCALE) * self._largest + Fraction(1, 10**6))
 
     def _may_tighten(self, after: int) -> bool:
-        """Return whether a round of cliques is due: by steps, or by a share of the time where that counts."""
+        """Return whether a round of cliques is due: by steps, or by a share of the time."""
         if self._limits.counts_steps:
             return after % (_CLIQUES_EVERY * (1 + self._entries // _CLIQUES_ENTRIES)) == 0
         return self._cliques_s < _FOR_BOUND * (self._began_s - self._limits.left_s())
@@ -151,7 +151,7 @@ class Bounding:
         return relaxed
 
     def _relaxed(self, relaxed: "Relaxed | None", award: IntArray) -> "Relaxed | None":
-        """Take a relaxation's bound and prices, and forget the bids that no better award can hold."""
+        """Take a relaxation's bound and prices; forget bids that no better award can hold."""
         if relaxed is None:
             if self._relaxation is not None and not self._relaxation.is_done:
                 self._relaxation = None
@@ -211,7 +211,7 @@ class Relaxation:
         return self._relaxed() if self._solver.solve(time_limit_s) else None
 
     def tighten(self, time_limit_s: float) -> Relaxed | None:
-        """Add the cliques that the last solution violates and solve again; None when there are none."""
+        """Add the cliques that the last solution violates and solve again; None: there are none."""
         if len(self._packing) > MOST_BIDS:
             self.is_done = True
             return None

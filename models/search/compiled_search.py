@@ -1,4 +1,4 @@
-"""The search's loops (moves, dives, swaps, proofs) compiled by numba, where the extra ``fast`` is installed.
+"""The search's loops (moves, dives, swaps, proofs), compiled by numba with the extra ``fast``.
 
 A machine compiles once: at ``make demo`` and ``make test``, or by ``python -m`` and this module's
 name. Nothing that numba can do wrong ends a run: the same lines in plain Python take its place, and
@@ -18,7 +18,7 @@ from .proofs import Branch, ProofBids, prove
 from .repair_kernel import Dive, DiveBids, make_dives
 from .swaps import Swaps, make_swaps
 
-#: A time limit from which on the loops are loaded within it: reading numba and its files takes half of this.
+#: The time limit from which the loops are loaded: reading numba and its files takes half of it.
 _LOADED_WITHIN_S = 2.0
 
 Loop = Callable[[MoveProblem, MoveState, Floats, Floats, int], None]

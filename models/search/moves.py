@@ -1,9 +1,9 @@
-"""Exchange and complete, as functions over columns, compiled (compiled_search.py) or run as they are.
+"""Exchange and complete, as functions over columns, compiled (compiled_search.py) or plain.
 
-A move lets a losing bid in and takes out who stands in its way, at times their neighbours too; then bids that
-fit into what is free are put together anew by a small branch and bound (``complete``), which prices keep
-short: what rows still free could bring bounds every completion. The move stands when it loses nothing, or
-little while its cycle is warm; otherwise it is taken back. After each move no bid fits beside the award.
+A move lets a losing bid in and takes out the bids in its way, at times their neighbours too; then
+bids that fit into the free rest are put together anew by a small branch and bound (``complete``).
+Prices keep it short: what free rows could still bring bounds every completion. The move stands if
+it loses nothing, or little while its cycle is warm, else it is undone. Then no bid fits beside it.
 
 A row on which no two bids fit together is hard: its bids exclude each other, which ``near`` holds
 once for all rows that a pair shares. On other rows bids are sorted by what they want, with a mark
@@ -59,7 +59,7 @@ class MoveProblem(NamedTuple):
         weight, liked: of each bid, shape (bids,).
         pool: bids that fit on the empty machine, shape (pool,).
         own: rows that are no jobs: the first, in the order of nodes.
-        threshold: −ln u at 1024 places; ``warmth`` of each kind of cycle, what a move may lose times that.
+        threshold: −ln u at 1024 places; × ``warmth`` of each kind of cycle: what a move may lose.
         drawn: of so many bids, kind by kind, the most promising is let in.
         noise: keys are at most so much more than gains.
     """
@@ -88,12 +88,12 @@ class MoveState(NamedTuple):
 
     Attributes:
         left: of each row, shape (rows,).
-        place: of each row, where in ``bid`` the first stands that wants no more than is left, shape (rows,).
+        place: by row, where in ``bid`` the first is that wants no more than is left, shape (rows,).
         held, holder: winners on each row, shape (rows,); who they are, from ``room`` on.
         short: winners that exclude a bid and soft rows on which it finds too little, shape (bids,);
             never 0 for a bid that is not in the pool.
         won, best: 1 for winners at hand, and of the best award met, shape (bids,).
-        kept: the same for awards at the ends of the last cycles, one after another, shape (KEPT × bids,).
+        kept: the same for awards at the last cycles' ends, one by one, shape (KEPT × bids,).
         seen: the last stamp that made a bid a candidate, shape (bids,).
         candidate, key, out, into: room for a move's candidates and their keys, who left, who came,
             shape (bids,).
@@ -158,7 +158,7 @@ def insert(chosen: int, shape: MoveProblem, state: MoveState) -> None:
 
 @kernel
 def take_out(chosen: int, shape: MoveProblem, state: MoveState, found: int) -> int:
-    """Take a winner out; bids that fit now become candidates, of which ``found`` stand there already."""
+    """Take a winner out; bids that fit now become candidates, behind the ``found`` ones."""
     row, amount, near = shape.row, shape.amount, shape.near
     by_row, bid, wanted = shape.by_row, shape.bid, shape.wanted
     left, place, held, holder, short = state.left, state.place, state.held, state.holder, state.short
@@ -265,7 +265,7 @@ def complete(count: int, least: int, price: Floats, shape: MoveProblem, state: M
 
 
 @kernel
-def begin_anew(gain: Floats, shape: MoveProblem, state: MoveState) -> None:  # noqa: C901 - one loop after another
+def begin_anew(gain: Floats, shape: MoveProblem, state: MoveState) -> None:  # noqa: C901 - loops
     """Take everybody out and fill the empty machine, the promising first."""
     pool, short, won, counter = shape.pool, state.short, state.won, state.counter
     counter[STAMP] += 1
@@ -337,7 +337,7 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
     Args:
         shape: bids and rows; the pool is not empty.
         state: an award beside which nothing fits.
-        gain: what each bid is worth beyond what it pays at the prices, never above 0, shape (bids,).
+        gain: what a bid is worth beyond its payment at the prices, never above 0, shape (bids,).
         price: of a unit of each row, in units of weight, shape (rows,).
         moves: how many.
     """

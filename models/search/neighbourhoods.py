@@ -1,7 +1,7 @@
-"""Large-neighbourhood search: free some winners, let them and the losers bid again, solve that small auction.
+"""Large-neighbourhood search: free some winners, let them and losers bid in a small auction.
 
-Each step keeps the best award, by the exact sum of weights and then by preference, so that more steps are
-never worse; with the same seed the steps are the same whatever the clock says, it only ends them.
+Each step keeps the best award, by the exact sum of weights, then by preference: more steps are
+never worse. With the same seed the steps are the same whatever the clock says: it only ends them.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from .operators import greedy_by
 from .packing import ByRow, Packing, Worth
 from .search_parameters import SearchLimits
 
-#: Bids of a neighbourhood, branch-and-bound nodes of its solve, and how often that may ask to go on.
+#: Bids of a neighbourhood, branch-and-bound nodes of its solve, how often that may ask to go on.
 _MOST_BIDS = 400
 _NODES, _CHECKS = 20, 8
 #: Sizes of neighbourhoods, winners that are freed: the least, at first the most, and by what
@@ -137,14 +137,14 @@ class SmallAuctions:
         self._accept(self.award[:0], found)
 
     def _neighbourhood(self) -> IntArray:
-        """Return winners to free: in the way of a loser, around a place, or that bid for the same things."""
+        """Return winners to free: in a loser's way, around a place, or bidding for like things."""
         drawn = self._rng.random()
         size = int(self._reach * (1 + self._rng.random()) / 2)
         if self._relaxed is not None and self._rng.random() < _UNLIKELY:
             return self._against(self._relaxed, size)
         if drawn < 0.4:  # noqa: PLR2004 - a share
             return self._around_loser(size)
-        return self._around_place(size) if drawn < 0.7 else self._related(size)  # noqa: PLR2004 - a share
+        return self._around_place(size) if drawn < 0.7 else self._related(size)  # noqa: PLR2004
 
     def prefer(self, left_s: float) -> None:
         """Place some of the winners anew, all of them, where they are liked better."""
@@ -167,7 +167,7 @@ class SmallAuctions:
     def _solved(
         self, program: IntegerProgram, objective: FloatArray, bids: IntArray, freed: IntArray, left_s: float
     ) -> tuple[IntArray, bool]:
-        """Return the bids that win a small auction, ``freed`` where none are better, and whether proved."""
+        """Return a small auction's winners, ``freed`` if none are better, and whether proved."""
         start = np.isin(bids, freed).astype(np.float64)
         options = SolverOptions(
             time_limit_s=left_s,
@@ -176,7 +176,7 @@ class SmallAuctions:
             extra={"mip_max_nodes": _NODES, "mip_max_improving_sols": 40},
         )
         report = solve(program.maximising(objective), options, start)
-        found = freed if report.values is None else bids[report.values > 0.5]  # noqa: PLR2004 - 0/1 values
+        found = freed if report.values is None else bids[report.values > 0.5]  # noqa: PLR2004
         return found, report.status is SolverStatus.OPTIMAL
 
     def _accept(self, kept: IntArray, found: IntArray) -> None:
@@ -193,7 +193,7 @@ class SmallAuctions:
             self.award, self.best = award, value
 
     def _against(self, share: FloatArray, size: int) -> IntArray:
-        """Return winners that the relaxed solution has least of (RINS: Danna, Rothberg, Le Pape 2005)."""
+        """Return winners of least relaxed value (RINS: Danna, Rothberg, Le Pape 2005)."""
         award = self._at_hand
         likely = share[award] + _NOISE * self._rng.random(len(award))
         return np.sort(award[np.argsort(likely, kind="stable")[:size]])
@@ -228,7 +228,7 @@ class SmallAuctions:
         return found
 
     def _holders(self, award: IntArray) -> tuple[IntArray, IntArray]:
-        """Return winners, by their places, and the rows that each holds some of, one after another."""
+        """Return winners, by their places, and the rows that each holds some of, one by one."""
         length = np.diff(self._packing.indptr)[award]
         return np.repeat(np.arange(len(award)), length), self._packing.row[self._packing.entries(award)]
 

@@ -116,9 +116,9 @@ class ExchangeSearch(ColumnSearch):
         *,
         may_wait: bool = True,
     ) -> None:
-        """Begin at ``start`` and what fits beside it; ``may_wait``: the compiled loop may be loaded now."""
+        """Begin at ``start`` and what fits beside it; ``may_wait``: the loop may be loaded now."""
         may_load = may_wait and len(packing) >= FEW_BIDS
-        load = lambda: compiled_loop() if may_load or is_loaded() else None  # noqa: E731 - asked when wanted
+        load = lambda: compiled_loop() if may_load or is_loaded() else None  # noqa: E731 - lazy
         super().__init__(worth, start, make_moves, load)
         self._packing = packing
         self._largest = float(weights_of(worth).max(initial=0))
@@ -281,7 +281,7 @@ _REPAIR_CHUNK, _PLAIN_REPAIR_CHUNK = 16, 1
 
 
 class DestroyRepair(ColumnSearch):
-    """The award at hand, the best one met, and dives from one to the next, each begun at the same prices."""
+    """The award at hand, the best one met, and dives from one to the next, from the same prices."""
 
     _bids: DiveBids
 
@@ -312,7 +312,7 @@ class DestroyRepair(ColumnSearch):
         return 0 if self._made is None else int(self._made.counter[DIVES])
 
     def run(self, dives: int, is_over: Callable[[], bool]) -> None:
-        """Dive so many times, fewer when the time is up; a dive that it breaks off goes on the next time."""
+        """Dive so many times, fewer when the time is up; a dive broken off goes on next time."""
         if not len(self._packing):
             return
         state, chunk = self._state, _REPAIR_CHUNK if self.is_compiled else _PLAIN_REPAIR_CHUNK

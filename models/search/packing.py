@@ -72,7 +72,7 @@ class Packing:
         return ranges(self.indptr[bids], self.indptr[bids + 1] - self.indptr[bids])
 
     def places(self) -> IntArray:
-        """Return where each bid stands on the machine: its first capacity (they are in node order)."""
+        """Return each bid's place on the machine: its first capacity (they are in node order)."""
         padded = np.append(self.row, 0)
         places: IntArray = np.where(np.diff(self.indptr) > 0, padded[self.indptr[:-1]], 0)
         return places
@@ -132,7 +132,7 @@ class Packing:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ByRow:
-    """Who bids on each capacity: row ``r`` is wanted by ``bid[indptr[r]:indptr[r + 1]]``, ``amount`` each."""
+    """Who bids on each capacity: row ``r``: ``bid[indptr[r]:indptr[r + 1]]``, ``amount`` each."""
 
     indptr: IntArray
     bid: IntArray
@@ -234,7 +234,7 @@ def _reduced(row: IntArray, column: IntArray, amount: IntArray, capacity: IntArr
 
 
 def _could_bind(row: IntArray, job: IntArray, amount: IntArray, capacity: IntArray) -> BoolArray:
-    """Return which rows some award could overfill: each job taking the bid that wants most of it."""
+    """Return which rows some award could overfill: each job by its bid that wants most of it."""
     if not len(row):
         return np.zeros(len(capacity), np.bool_)
     key = row * (int(job.max()) + 1) + job
@@ -287,7 +287,7 @@ class Worth:
 
     @classmethod
     def scaled(cls, weights: list[int], preference: FloatArray) -> "Worth":
-        """Return the worth of bids by their weights, not negative, and their preference, shape (bids,)."""
+        """Return bids' worth by their weights, not negative, and preference; shape (bids,)."""
         largest = max(weights, default=1) or 1
         value = np.array([weight / largest for weight in weights]) * SCALE
         return cls(weights=weights, value=value, preference=preference)

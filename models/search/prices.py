@@ -1,7 +1,7 @@
 """Prices of capacities: the auction as an auction (Lagrangian relaxation of the capacity rows).
 
-Each job takes the bid that gains most at the prices; prices rise where more is taken than there is and fall
-where less is. Any prices bound what an award can be worth; the choices, averaged over the rounds, order bids.
+Each job takes the bid that gains most at the prices; prices rise where more is taken than there is
+and fall where less. Any prices bound an award's worth; choices, averaged over rounds, order bids.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class SearchPrices:
     Attributes:
         price: of each capacity, at the best bound, shape (rows,).
         bound: no award is worth more.
-        share: how often each bid was chosen, averaged with more weight on late rounds, shape (bids,).
+        share: how often each bid was chosen, a mean with more weight on late rounds, shape (bids,).
     """
 
     price: FloatArray
@@ -40,7 +40,7 @@ def find_prices(
     is_over: Callable[[], bool],
     begin: FloatArray | None = None,
 ) -> SearchPrices:
-    """Return prices after at most ``rounds`` rounds of subgradient steps (Polyak's, towards ``target``).
+    """Return prices after at most ``rounds`` subgradient steps (Polyak's, towards ``target``).
 
     Args:
         packing: bids and capacities.
@@ -73,7 +73,7 @@ def find_prices(
         # Only what is over-used, or has a price that can fall, moves.
         move = np.where((excess < 0) & (price <= 0), 0.0, excess / most)
         norm = dot(move, move)
-        if norm == 0 or bound <= target or step < 1e-3 or is_over():  # noqa: PLR2004 - no progress to expect
+        if norm == 0 or bound <= target or step < 1e-3 or is_over():  # noqa: PLR2004 - no progress
             break
         scaled = step * 1.05 * max(bound - target, 1e-9 * abs(bound)) / norm
         price = np.maximum(0.0, price + scaled * move / most)
@@ -83,13 +83,13 @@ def find_prices(
 
 
 def dot(one: FloatArray, other: FloatArray) -> float:
-    """Return the sum of products; a library's own would depend on how many cores the machine has."""
+    """Return the sum of products; a library's would depend on the machine's number of cores."""
     return float((one * other).sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Runs:
-    """Entries of bids as runs of rows of which a bid takes the same: what they cost is two look-ups.
+    """Entries of bids as runs of rows of which a bid takes the same: their cost is two look-ups.
 
     Attributes:
         first, end: rows of each run, ``first ≤ row < end``, shape (runs,).
@@ -127,7 +127,7 @@ def runs_of(packing: Packing) -> Runs:
 
 
 def lagrangian_bound(packing: Packing, gain: FloatArray, rest: float) -> tuple[float, FloatArray]:
-    """Return what no award exceeds at some prices, and by how much less it is when a bid has to win.
+    """Return what no award exceeds at some prices, and how much less it is with each bid winning.
 
     Args:
         packing: bids and capacities.

@@ -1,10 +1,10 @@
-"""Branch and bound over bids of which few can win together, compiled (compiled_search.py) or run as it is.
+"""Branch and bound over bids that seldom win together, compiled (compiled_search.py) or plain.
 
-Jobs come one after another, those first that pay most at the prices; each wins with one of its bids, or with
-none. Below a winner only the bids of later jobs that still fit beside it are looked at: where two bids seldom
-fit together few are. A branch is left where not even the best of those of all jobs to come, or what the
-prices still bound (the Lagrangian of prices.py, job by job), make an award that counts more than the best one
-so far, or as much and is liked more. Where every branch is left that award is proved.
+Jobs come one after another, those that pay most at the prices first; each wins with one of its
+bids, or none. Below a winner only later jobs' bids that still fit are looked at: few where two bids
+seldom fit together. A branch is left where neither the best of all jobs to come, nor what prices
+still bound (prices.py's Lagrangian, job by job), make an award that counts more than the best so
+far, or as much and is liked more. Where every branch is left that award is proved.
 
 Only indexing, integers and plain sums of floats, as in moves.py: the same lines run over lists in
 plain Python, bit for bit alike.
@@ -20,7 +20,7 @@ _EQUAL = 1e-9
 
 
 class ProofBids(NamedTuple):
-    """The bids, job by job in the order of the branches, each job's best first; what does not change.
+    """The bids, job by job in the branches' order, each job's best first; what does not change.
 
     Attributes:
         job: of each bid, ascending, shape (bids,).
@@ -46,7 +46,7 @@ class Branch(NamedTuple):
     Attributes:
         left: what is free of each row, shape (rows,).
         bid: bids that fit, a level after the other, shape (levels × bids,).
-        begins: where the bids of each job among them begin, and where the last end; ``most_weight``,
+        begins: where each job's bids among them begin, and where the last end; ``most_weight``,
             ``most_liked``, ``most_gain``: what these jobs and all behind them could add at most;
             ``top_weight``, ``top_liked``: and one of them; shape (levels × (jobs + 1),).
         room: what is free, as shares of rows; ``more``: how many of a level's jobs find room
@@ -106,7 +106,7 @@ def width_of(branch: Branch) -> int:
 
 @kernel
 def sum_to_come(level: int, bids: ProofBids, branch: Branch) -> None:
-    """Sum up what the jobs of a level could add at most, the last one first, and count how many find room."""
+    """Sum up what a level's jobs could add at most, the last one first; count how many fit."""
     first = level * width_of(branch)
     last, most, kept = first + branch.jobs[level], branch.more[level], 0
     branch.most_weight[last] = branch.top_weight[last] = 0
@@ -151,7 +151,7 @@ def begin(level: int, bid: int, bids: ProofBids, branch: Branch) -> None:
 
 @kernel
 def enter(level: int, bid: int, bids: ProofBids, branch: Branch) -> int:
-    """Let a bid of a level win; list what of later jobs fits beside it, and return how many were seen."""
+    """Let a bid of a level win; list later jobs' bids that still fit; return how many it saw."""
     take(bid, bids, branch, 1)
     branch.taken[level] = bid
     below, width = level + 1, width_of(branch)
@@ -209,11 +209,11 @@ def keep(level: int, branch: Branch) -> None:
 
 @kernel
 def prove(bids: ProofBids, branch: Branch, best: int, best_liked: float, slack: float, looks: int) -> bool:
-    """Return whether every branch could be left: then no award beats ``branch.award``, or the one at hand.
+    """Return whether all branches could be left: none beats ``branch.award`` or the award at hand.
 
     Args:
         bids: all of them.
-        branch: the first: ``left``, ``bound[0]``, ``room[0]`` and ``more`` are set, and the bids of level 0.
+        branch: the first: ``left``, ``bound[0]``, ``room[0]``, ``more``, level 0's bids are set.
         best: what the award at hand counts.
         best_liked: how much it is liked.
         slack: what the bounds by prices may have lost in floats.

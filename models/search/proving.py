@@ -1,7 +1,7 @@
 """Proofs by branch and bound (proofs.py): the best award over few bids.
 
-HiGHS says so too, in forty times the time: beside some dozens of bids most of what it does is to
-begin. A clock says only whether there is time: the same packing gives the same answer, compiled or not.
+HiGHS says so too, in forty times the time: beside some dozens of bids most of it is beginning. A
+clock says only whether there is time: a packing gives the same answer, compiled or not.
 """
 
 from functools import cache
@@ -27,7 +27,7 @@ _FEW_LOOKS = 200
 #: with them (a tenth of a second compiled, some seconds in plain Python), and in plain Python where
 #: a clock runs or sums of weights are 2^52 and more.
 _FIRST_LOOKS, _UNPRICED_LOOKS, _LOOKS, _PLAIN_LOOKS = 20_000, 2_000_000, 8_000_000, 200_000
-#: Entries of the columns of a branch: some megabytes, and counts of jobs times weights stay in 64 bits.
+#: Entries of a branch's columns: some megabytes, and counts of jobs times weights stay in 64 bits.
 _MOST_CELLS = 2_000_000
 #: Bids of a whole program that branch and bound is given, and awards that turn out to be none: more
 #: than 20 in one of 2 000 auctions of table A.3, where HiGHS then takes 3 s in place of 0.1.
@@ -48,7 +48,7 @@ def best_among(
     *,
     may_wait: bool = True,
 ) -> tuple[IntArray, bool]:
-    """Return the best award by weights and then by preference that is found, and whether it is proved.
+    """Return the best award found, by weights and then by preference, and whether it is proved.
 
     It takes up to half a second, longer where nothing is compiled and ``may_wait`` is set.
 
@@ -116,9 +116,9 @@ def settled(
     limits: SearchLimits,
     dealing: AmountFlow | None = None,
 ) -> tuple[IntArray, FloatArray | None] | None:
-    """Return the best award by weights and then by preference, proved, and its dealt amounts, if any.
+    """Return the best award by weights, then preference, proved, and its dealt amounts, if any.
 
-    None where branch and bound does not prove it soon, or no steps are counted: that asks for HiGHS alone.
+    None: branch and bound does not prove it soon, or no steps are counted: that is for HiGHS alone.
 
     Args:
         packing: bids, of which all could win, and capacities.
@@ -196,7 +196,7 @@ def _choices(count: int) -> IntArray:
 
 
 def _prices(packing: Packing, worth: Worth) -> FloatArray:
-    """Return the prices of a packing's rows in the relaxation of its program; 0 where HiGHS gives up.
+    """Return the prices of a packing's rows in its program's relaxation; 0 where HiGHS gives up.
 
     It does where numbers are far apart. Without prices the bound is weaker, and as valid.
     """
@@ -215,7 +215,7 @@ def _order(packing: Packing, worth: Worth, bids: IntArray, cost: FloatArray) -> 
 
 
 def _costs(packing: Packing, bids: IntArray, price: FloatArray) -> FloatArray:
-    """Return what bids pay, each summed alone: differences of long sums lose digits beside huge amounts."""
+    """Return what bids pay, each summed alone: long sums lose digits beside huge amounts."""
     if not price.any():
         return np.zeros(len(bids))
     entries = packing.entries(bids)
@@ -242,7 +242,7 @@ def _bids(packing: Packing, worth: Worth, order: IntArray, weight: IntArray, gai
 
 
 def _first(packing: Packing, bids: ProofBids, bound: float) -> Branch | None:
-    """Return the branch in which no bid has won; ``bound``: what all rows cost. None: it is too large."""
+    """Return the branch without winners; ``bound``: all rows' cost. None: it is too large."""
     job, size = np.asarray(bids.job), np.asarray(bids.size)
     room = int(np.count_nonzero(packing.capacity))
     begins = np.flatnonzero(np.diff(job, prepend=-1, append=-1))

@@ -4,12 +4,12 @@ A capacity's row says little where two bids each want more than half of it but n
 each other through any capacity they share, and through their job; of a set of bids that all exclude
 each other (a clique) at most one wins, which as a row tightens the linear relaxation.
 
-Where no two bids that share a row could both win, the packing is one of sets.
-Then awards are independent sets of a graph in which bids that exclude each other are joined, and what is
-known of those (Lamm, Schulz, Strash, Williger, Zhang, ALENEX 2019) holds: a bid is dominated by one that
-excludes no more than it does (both of them included) and is worth as much; a bid that nobody excludes wins;
-one whose rivals all exclude each other (simplicial) wins where none of them does, so that these are compared
-by what they are worth beyond it. All of it is exact: the best award of what is left gives a best one of all.
+Where no two bids that share a row could both win, the packing is one of sets. Then awards are
+independent sets of a graph in which bids that exclude each other are joined. What is known of those
+(Lamm, Schulz, Strash, Williger, Zhang, ALENEX 2019) holds: a bid is dominated by one that excludes
+no more than it does (both included) and is worth as much; a bid that excludes none wins; one whose
+rivals all exclude each other (simplicial) wins where none of them does: they compare by their worth
+beyond it. All is exact: the best award of the rest gives a best one of all.
 """
 
 from collections import deque
@@ -116,7 +116,7 @@ class Reduction:
 
 
 def reduced(packing: Packing, worth: Worth) -> Reduction | None:
-    """Return what is left of a packing; None where it is none of sets, too large, or nothing can go.
+    """Return the rest of a packing; None: it is none of sets, too large, or nothing can go.
 
     Args:
         packing: bids and capacities; every bid fits alone.
@@ -182,7 +182,7 @@ class _Reducing:
         self._is_queued: BoolArray = np.ones(count, np.bool_)
 
     def run(self) -> None:
-        """Look at each bid, and again at those around one that left, while there is work to be had."""
+        """Look at each bid, and again at those around one that left, while any work remains."""
         while self._queue and self._left > 0:
             bid = self._queue.popleft()
             self._is_queued[bid] = False
@@ -219,7 +219,7 @@ class _Reducing:
         return int(among.sum()) == len(bids) * (len(bids) - 1)
 
     def _lends(self, bid: int, rivals: IntArray) -> None:
-        """Let a simplicial bid leave; one of its rivals wins only for what it is worth beyond it."""
+        """Let a simplicial bid leave; a rival of it wins only for its worth beyond it."""
         self.offset += int(self.weight[bid])
         self.weight[rivals] -= self.weight[bid]
         self._leaves(bid, _LENDS, rivals)
@@ -288,7 +288,7 @@ def violated_cliques(excludes: BoolArray, values: FloatArray) -> list[IntArray]:
 
 
 def _grown(among: BoolArray, values: FloatArray, seed: int) -> list[int]:
-    """Grow a clique from one bid: by those that leave most value to choose from, then by the most valued."""
+    """Grow a clique from one bid: in turn by own value, and by the value left to choose from."""
     clique, candidates = [seed], among[seed].copy()
     while candidates.any():
         place = np.flatnonzero(candidates)

@@ -1,8 +1,8 @@
 """Dives, as functions over columns, made to be compiled (compiled_search.py) and to run without.
 
-In a dive some winners leave. Rounds of prices (Lagrangian, as in prices.py) over the bids that fit into what
-is free tell which of them win most often; a few of those are taken, what is free shrinks, and rounds go on
-from the prices at hand until nothing fits. Rows that no such bid wants take no part.
+In a dive some winners leave. Rounds of prices (Lagrangian, as in prices.py) over the bids that fit
+into the free rest tell which win most often; a few of those are taken, the rest shrinks, and rounds
+go on from the prices at hand until nothing fits. Rows that no such bid wants take no part.
 
 Only indexing, integers and plain sums of floats, as in moves.py: the same lines run over lists in
 plain Python, bit for bit alike.
@@ -18,9 +18,9 @@ from .moves import RANDOM, UNIT, Floats, Integers, draw
 _ROUNDS, _TAKEN, _STEP = 8, 0.03, 0.1
 #: How much of what rounds chose before counts after one more round, and after bids were taken.
 _KEPT, _KEPT_ON = 0.85, 0.3
-#: What chance multiplies the share by which bids are taken: up to 1 + this; and what worth adds to it.
+#: By how much chance raises the share by which bids are taken: to 1 + this; and what worth adds.
 _NOISE, _WORTH = 0.3, 1e-6
-#: Shares of the winners that leave, at least and at most; in how many of 1024 dives they are neighbours.
+#: Shares of winners that leave, at least and at most; in how many of 1024 dives as neighbours.
 _FEWEST, _MOST, _NEAR = 0.1, 0.6, 512
 #: How much worse an award may be that the next dive starts from, and in how many of 1024 dives.
 _WORSE, _OFTEN = 0.002, 102
@@ -66,7 +66,7 @@ class Dive(NamedTuple):
         live, share, gain, key: the bids that still fit, ascending; how often rounds chose a bid
             lately; room for their gains and keys, shape (bids,).
         chosen: room for bids that a round chooses, or winners, shape (bids,).
-        local, wanted: the place of each row among those that live bids want; those rows, shape (rows + 1,).
+        local, wanted: the place of a row among those that live bids want; these, shape (rows + 1,).
         free, upto, used, move: over those rows: what is free, sums of prices before each, what is
             chosen and what moves prices, shape (rows + 1,).
         counter: at the places RANDOM to DIVES.
@@ -186,7 +186,7 @@ def number_rows(bids: DiveBids, dive: Dive) -> int:
 
 @kernel
 def choose(bids: DiveBids, dive: Dive) -> int:
-    """Write what each live bid gains; return how many win at the prices: of each job who gains most."""
+    """Write each live bid's gain; return how many win at the prices: each job's that gains most."""
     live, chosen, upto, count = dive.live, dive.chosen, dive.upto, 0
     job, best, most = -1, -1, 0.0
     for at in range(dive.counter[LIVE]):
@@ -285,7 +285,7 @@ def still_fit(bids: DiveBids, dive: Dive) -> None:
 
 @kernel
 def end(bids: DiveBids, dive: Dive) -> None:
-    """End a dive: its award is remembered where it is the best, and followed where it is not much worse."""
+    """End a dive: remember its award if it is the best, follow it if it is not much worse."""
     counter, total, liked = dive.counter, 0, 0
     for bid in range(len(bids.weight)):
         if dive.won[bid]:
@@ -307,7 +307,7 @@ def end(bids: DiveBids, dive: Dive) -> None:
 
 @kernel
 def make_dives(bids: DiveBids, dive: Dive, price: Floats, takings: int) -> None:
-    """Dive, until bids were taken so many times; a dive that is under way goes on with the next call.
+    """Dive until bids were taken so many times; a dive under way goes on with the next call.
 
     Args:
         bids: bids and rows, at least one bid.

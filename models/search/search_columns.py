@@ -1,4 +1,4 @@
-"""Columns that the search's loops read and change (moves.py, repair_kernel.py): of a packing and an award."""
+"""Columns of the search's loops (moves.py, repair_kernel.py): of a packing and an award."""
 
 from collections.abc import Iterable, Mapping
 
@@ -132,7 +132,7 @@ def _zeros(names: Iterable[str], count: int) -> Mapping[str, IntArray]:
 
 
 def _hard_rows(amount: IntArray, capacity: IntArray, bidders: IntArray) -> BoolArray:
-    """Return on which rows no two bids fit together; entries are sorted by row, the largest amount first."""
+    """Return on which rows no two bids fit together; entries: by row, the largest amount first."""
     ends = np.cumsum(bidders)
     pairs = np.flatnonzero(bidders > 1)
     least = np.zeros(len(capacity), np.int64)
@@ -220,7 +220,7 @@ def dive_at(award: IntArray, bids: DiveBids, counter: IntArray) -> Dive:
 
 
 def swaps_at(award: IntArray, shape: MoveProblem, counter: IntArray) -> Swaps:
-    """Return the state of swaps at an award that fits (bids, ascending): the best one met, and of its run.
+    """Return the state of swaps at a fitting award (bids, ascending), the best and its run's best.
 
     ``counter`` holds what the counters are but for the award's.
     """
@@ -251,7 +251,7 @@ def swaps_at(award: IntArray, shape: MoveProblem, counter: IntArray) -> Swaps:
 
 
 def weights_of(worth: Worth) -> IntArray:
-    """Return weights of which no sum is too large for a float; exact unless they are huge fractions."""
+    """Return weights with no sum too large for a float; exact unless they are huge fractions."""
     total = sum(worth.weights)
     shift = max(0, (total // _LARGEST_SUM).bit_length())
     return np.array([weight >> shift for weight in worth.weights], np.int64)

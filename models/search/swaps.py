@@ -1,8 +1,8 @@
 """Swaps, as functions over columns, made to be compiled (compiled_search.py) and to run without.
 
-For packings of sets alone: no two bids that share a row could both win. In a swap the losing bid that adds
-most, or loses least, comes in, and those that it excludes leave; for a few swaps they may not come back (tabu
-search, Glover 1989; such swaps for weighted cliques: Wu, Hao, Glover 2012, for auctions: Wu, Hao 2015).
+For packings of sets alone: no two bids that share a row could both win. In a swap the losing bid
+that adds most (loses least) comes in, and those that it excludes leave; for some swaps they may not
+return (tabu search, Glover 1989; weighted cliques: Wu, Hao, Glover 2012; auctions: Wu, Hao 2015).
 
 After some swaps without a better award a run goes back to its best one, and two bids come in that
 are more promising than others (iterated local search, Lourenço, Martin, Stützle 2003). A run that
@@ -22,8 +22,8 @@ _AWAY, _LONGER = 3, 5
 #: Swaps without a better award after which a run goes back, how many bids then come in, and of how
 #: many drawn by chance each is the most promising.
 _PATIENCE, _COME, _DRAWN = 60, 2, 10
-#: How often a run goes back without a better award before it ends, how many ends are kept, how many of a
-#: hundred runs begin with what two of them have in common, and with how many bids by chance the others do.
+#: How often a run goes back without a better award before it ends, ends that are kept, how many of
+#: 100 runs begin with what two of them share, and with how many bids by chance the others begin.
 _TIRED, KEPT, _COMMON, _BY_CHANCE = 100, 4, 70, 20
 #: More than any award counts: what a bid that may not come in adds is so much less.
 FAR = 1 << 59
@@ -38,10 +38,10 @@ class Swaps(NamedTuple):
     """What swaps change; of each bid, shape (bids,), but for ``ends`` and ``counter``.
 
     Attributes:
-        won, best, run: 1 for the winners at hand, of the best award met, and of the best of this run.
+        won, best, run: 1 for the winners at hand, of the best award met, and of this run's best.
         adds: what a bid adds: its weight less that of the winners whom it excludes; FAR less if it
             has won or is away, 2 FAR less if it is in no pool.
-        away, until: who may not come back, the first ``counter[GONE]`` places, and the last swap of that.
+        away, until: bids that may not come back (``counter[GONE]`` of them); the last swap of that.
         ends: 1 for the winners at the best ends of runs, one after another, shape (KEPT × bids,).
         worth: what these count, 0 for none, shape (KEPT,).
         counter: at the places RANDOM to SWAPS.
@@ -100,7 +100,7 @@ def next_in(shape: MoveProblem, swaps: Swaps) -> int:
     """Return the bid that adds most of those that may come in, any of equals; −1 for none."""
     adds, counter = swaps.adds, swaps.counter
     count = len(shape.weight)
-    # Two looks: the first, at numbers alone, takes a quarter of the time of one that notes whose they are.
+    # Two looks: the first, at numbers only, takes a quarter of the time of one that notes bids.
     most = -4 * FAR
     for bid in range(count):
         most = max(most, adds[bid])
@@ -116,7 +116,7 @@ def next_in(shape: MoveProblem, swaps: Swaps) -> int:
 
 @kernel
 def go_to(award: Integers, first: int, other: int, shape: MoveProblem, swaps: Swaps) -> None:
-    """Go to an award, or what two have in common: flags from two places on; nobody is away any more."""
+    """Go to an award, or what two have in common: flags from two places on; none stays away."""
     won, adds, counter, weight = swaps.won, swaps.adds, swaps.counter, shape.weight
     for at in range(counter[GONE]):
         adds[swaps.away[at]] += FAR
@@ -153,7 +153,7 @@ def let_in_drawn(count: int, swap: int, shape: MoveProblem, swaps: Swaps, gain: 
 
 @kernel
 def keep_end(swaps: Swaps) -> None:
-    """Keep the best award of a run that ends, in the place of the worst that is kept, unless it is worse."""
+    """Keep a run's best award at its end, in place of the worst one kept, unless it is worse."""
     worth, counter = swaps.worth, swaps.counter
     bids, worst = len(swaps.won), 0
     for one in range(KEPT):

@@ -1,10 +1,10 @@
 """Amounts that are dealt over nodes, left out of a program and dealt afterwards (Benders 1962).
 
-What AUCSCHED1's r deal is the rest of a bid's cores over its nodes: each amount stands in its bid's sum
-(4.4), below its bid's bound (4.7) and in one node's capacity (4.5), and no objective counts it. So the
-program over the bids alone, each with the least that it must take of every node, is solved; whether the rest
-of the winners' cores can be dealt is a flow from bids over nodes. Where it cannot, the nodes N of a least cut
-have too little: on them whoever wins takes at least what its other nodes cannot hold, so that
+AUCSCHED1's r deal the rest of a bid's cores over its nodes: each amount is in its bid's sum (4.4),
+below its bid's bound (4.7) and in a node's capacity (4.5), and in no objective. So the program over
+the bids alone is solved, each with the least that it must take of every node; a flow from bids over
+nodes tells whether the winners' other cores can be dealt. If not, the nodes N of a least cut have
+too little: there winners take at least what their other nodes cannot hold, so that
 
     Σ_i (what i takes of N besides + max(0, rest_i − Σ_{n ∉ N} most_in))·b_i ≤ Σ_{n ∈ N} free_n
 
@@ -56,7 +56,7 @@ class AmountFlow:
     cuts: list[Cut] = field(default_factory=list)
 
     def amounts(self, values: FloatArray) -> FloatArray | None:
-        """Return all amounts for the bids' values; None: they cannot be dealt, which is one more cut."""
+        """Return all amounts for the bids' values; None: they cannot be dealt: one more cut."""
         wins = values > 0.5  # noqa: PLR2004 - 0/1 values
         mine = np.flatnonzero(wins[self.bid])
         flow = _Flow(
@@ -106,7 +106,7 @@ class AmountFlow:
         return excludes
 
     def _alike_rows(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return, of unlike rows, what bids may put on and take, what is free, and how many are alike."""
+        """Return by unlike row what bids may put on and take, what is free, how many are alike."""
         rows, columns = len(self.free), len(self.rest)
         held = np.zeros((rows, 2 * columns + 1))
         limited = self.row >= 0
@@ -158,7 +158,7 @@ class Decomposition(AmountFlow):
 
 
 class _Flow:
-    """The most that bids can put on their rows; each array is of amounts or, by number, of bids and rows."""
+    """The most that bids can put on rows; arrays are of amounts or, by number, of bids and rows."""
 
     def __init__(
         self, bid: list[int], row: list[int], most: list[float], rest: dict[int, float], free: list[float]
@@ -220,7 +220,7 @@ class _Flow:
         return rows
 
     def _along(self, path: list[int], left: float) -> float:
-        """Let amounts grow and shrink along a path that ends at the first of them; return by how much."""
+        """Change amounts along a path that ends at the first of them; return by how much."""
         end = self._row[path[0]]
         given = min(left, self._left_on(end))
         for place, number in enumerate(path):
@@ -234,7 +234,7 @@ class _Flow:
 
 
 def dealing_of(program: IntegerProgram, is_amount: BoolArray, counts: BoolArray) -> Decomposition | None:
-    """Return a program without its amounts; None where it has none, or some that are more than amounts.
+    """Return a program without its amounts; None: it has none, or some that are more than that.
 
     Args:
         program: presolved (presolve.py).
@@ -249,7 +249,7 @@ def dealing_of(program: IntegerProgram, is_amount: BoolArray, counts: BoolArray)
 
 
 class _Roles:
-    """What each row of a program is: the sum of a bid's amounts, a bound on one, a capacity, or another."""
+    """What each row of a program is: a bid's sum of amounts, a bound on one, a capacity, other."""
 
     def __init__(self, program: IntegerProgram, is_amount: BoolArray) -> None:
         self._program, self._is_amount = program, is_amount
@@ -267,7 +267,7 @@ class _Roles:
         self._mine = mine
 
     def _are_sound(self) -> bool:
-        """Return whether amounts are whole, and capacities only upper sides that others take from."""
+        """Return whether amounts are whole, and capacities only upper sides that others share."""
         rows, capacity = self._rows, self._is_capacity
         upper_only = (rows.lower[capacity] == -np.inf) & np.isfinite(rows.upper[capacity])
         return bool((rows.value[self._mine] == 1).all() and upper_only.all()) and not bool(

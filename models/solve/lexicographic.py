@@ -1,4 +1,4 @@
-"""Two objectives in order: the sum of priorities exactly, then preference among the awards that reach it.
+"""Two objectives in order: the sum of priorities exactly, then preference among its awards.
 
 The solver computes in floating point. Priorities may be near 4·10⁹ and differ by 1 (Slurm's
 priority/basic), or be fractions. HiGHS prunes by tolerances that such differences fall below. So
@@ -33,11 +33,11 @@ _LESS_THAN_ONE = 0.9
 _PREFERENCE_GAP = 1e-9
 #: Seconds that stand for "no limit" where only work counts.
 NO_LIMIT_S = 1e9
-#: HiGHS may stay at the root for minutes without a node or a check, by which work is counted. Seconds after
-#: which a solve that is to count work is ended all the same, and as many more for each node, or 40 checks.
+#: HiGHS may stay at the root for minutes without a node or a check, by which work is counted.
+#: Seconds after which a solve that counts work must end; as many more for each node, or 40 checks.
 STUCK_S, _CHECKS_OF_A_NODE = 20.0, 40
-#: HiGHS's tolerances are absolute: with weights of 4·10⁹ it finds no end at the root of a program of 400
-#: columns, which it proves in a tenth of a second with weights up to 1024 (docs/decisions/0058).
+#: HiGHS's tolerances are absolute: with weights of 4·10⁹ it finds no end at the root of a program
+#: of 400 columns, proved in a tenth of a second with weights up to 1024 (docs/decisions/0058).
 _LARGE, _SCALED, _TOLERANCE = 2.0**20, 2.0**10, 1e-6
 #: Looks for a greater sum, and for a more preferred award of it, before nothing is said to be
 #: proved: 2 in most programs, 9 in the worst of 3 000.
@@ -65,9 +65,9 @@ class WindowSolution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SolveSettings:
-    """What an attempt is given: wall time, HiGHS's seed, and the clock that counts the time (seconds).
+    """What an attempt has: wall time, HiGHS's seed, and the clock that counts the time (seconds).
 
-    ``most_nodes`` and ``most_checks`` (SolverOptions) limit branch and bound where the time must not decide.
+    ``most_nodes`` and ``most_checks`` (SolverOptions) limit branch and bound in place of the time.
     """
 
     time_limit_s: float
@@ -89,7 +89,7 @@ def solve_lexicographic(
 
     Args:
         program: the rows; columns with a weight are binary.
-        group: a number for each column, ascending; of the weighted columns of a group at most one is 1.
+        group: a number for each column, ascending; of a group's weighted columns at most one is 1.
         weights: not negative integers, 0 for columns that only carry amounts; shape (columns,).
         preference: higher is better, shape (columns,).
         start: a solution, shape (columns,).
@@ -159,9 +159,9 @@ def _in_stages(task: _Task, best: FloatArray) -> WindowSolution:
 def _by_cuts(task: _Task, best: FloatArray) -> WindowSolution:
     """Maximise weights that no base splits, then preference, by rows of small coefficients alone.
 
-    Each look is for an award whose weights sum to more than the best one's: that sum is a row in rounded
-    units, and an award that keeps the row and sums to less is cut off by what it lacks. Once there is none,
-    the best sum is proved; then the most preferred award of that sum is looked for in the same way.
+    Each look is for an award with weights that sum to more than the best's: that sum is a row in
+    rounded units. An award that keeps the row but sums to less is cut off by its shortfall. If
+    there is none, the best sum is proved; then the most preferred award of it is sought likewise.
     """
     group, weights = task.group, task.weights
     program, rounded = task.smaller.program, _in_units(weights)
@@ -183,7 +183,7 @@ def _by_cuts(task: _Task, best: FloatArray) -> WindowSolution:
 
 
 def _most_preferred(task: _Task, best: FloatArray) -> WindowSolution:
-    """Maximise preference among the awards whose weights sum to ``best``'s, the greatest sum there is."""
+    """Maximise preference among the awards whose weights sum to ``best``'s, the greatest sum."""
     group, weights, preference = task.group, task.weights, task.preference
     reached = exact_sum(weights, best)
     if not preference.any():
@@ -203,7 +203,7 @@ def _most_preferred(task: _Task, best: FloatArray) -> WindowSolution:
 
 
 def _in_units(weights: list[int]) -> FloatArray:
-    """Return weights rounded up to whole units, of which the largest has at most ``LARGEST_WEIGHT``."""
+    """Return weights rounded up to whole units, the largest at most ``LARGEST_WEIGHT``."""
     unit = _unit(weights)
     return np.array([-(-weight // unit) for weight in weights], np.float64)
 
@@ -230,10 +230,10 @@ def _with_sum(program: IntegerProgram, group: IntArray, weights: list[int], reac
 
 
 def _needed(group: IntArray, weights: list[int], values: FloatArray, reached: int) -> FloatArray:
-    """Return the bids of which an award whose weights sum to ``reached`` holds one at least, as 0 and 1.
+    """Return the bids, as 0 and 1, one of which each award of weights summing to ``reached`` holds.
 
-    ``values`` are an award that sums to less. Any award in which no group counts more than in it sums to
-    less, too; so do those in which groups count as much more as there is between the two sums.
+    ``values`` are an award that sums to less. So does any award in which no group counts more than
+    in it, and those in which groups count more by at most the difference of the two sums.
     """
     weight = np.array(weights, object)
     won = np.where(values > _HALF, weight, 0)
@@ -252,7 +252,7 @@ def solve_weighted(
 ) -> tuple[WindowSolution, float | None]:
     """Maximise Σ weights as they are, the gap 0: the papers' objectives. Also returns the bound.
 
-    Where nodes are counted, large weights are divided by a power of two; then nothing is said to be proved.
+    Where nodes are counted, large weights are divided by a power of two: no proof is claimed then.
     """
     best = start
     options = partial(_options, settings, settings.clock() + settings.time_limit_s, 0.0)
@@ -339,7 +339,7 @@ class Stage:
     narrowed: int = 0
 
     def worth(self, value: int) -> int:
-        """Return the sum of weights that a value of this objective, or a bound on one, stands for."""
+        """Return the sum of weights for a value of this objective, or for a bound on one."""
         if not self.narrowed:
             return value * self.unit
         half = self.narrowed // 2
@@ -386,7 +386,7 @@ def largest_sum(weights: Sequence[int], job: IntArray) -> int:
 
 
 class BoundByNumber:
-    """Bounds a sum of weights by how many jobs can win: no more than have their least weights within it.
+    """Bounds a sum of weights by how many jobs can win: no more than have least weights within it.
 
     So an award is worth no more than the largest weights of as many. Where weights are near to each
     other that is next to what an award of whole jobs can reach.
@@ -416,7 +416,7 @@ def _is_small(weights: list[int], job: IntArray) -> bool:
 
 
 def _split(weights: list[int], job: IntArray) -> list[tuple[list[int], int]] | None:
-    """Return weight vectors, each with its unit, to maximise one after another; None when no base splits."""
+    """Return weight vectors with units to maximise one after another; None: no base splits."""
     if _is_small(weights, job):
         return [(weights, 1)]
     positive = sorted(abs(weight) for weight in weights if weight)

@@ -1,10 +1,10 @@
 """A program without the columns that follow others and the rows that others imply.
 
-The papers' programs are stated as printed: AUCSCHED1 has two columns for each node of each bid (table 4.2),
-most of which a bid's own equations settle, and every auction has a row for each node, though nodes side by
-side are wanted by the same bids. What follows is left out before HiGHS gets the program:
+The papers' programs are stated as printed: AUCSCHED1 has two columns for each node of each bid
+(table 4.2), mostly settled by a bid's own equations, and an auction has a row for each node, though
+the same bids want nodes side by side. This is left out before HiGHS gets the program:
 
-* *following*: in Σ a·x = c·b, b binary and the x from 0 to u, either Σ a·u = c or there is one x: x = u·b;
+* *following*: in Σ a·x = c·b, b binary, x from 0 to u, Σ a·u = c or there is one x: x = u·b;
 * *fixed*: in Σ a·x = 0 with positive a, every x is 0;
 * *cliques*: a row of binaries of which no two fit together says that one at most is 1;
 * *implied* rows: no values of the columns break them, or another row says as much.
@@ -36,7 +36,7 @@ class Presolved:
         kept: which columns of the whole one it has, ascending.
         leader: of each column of the whole one, the column of ``program`` that it follows.
         times: how many times that one it is: 1 for those that are kept, 0 where it is always 0.
-        is_amount: which columns left had no upper bound of their own: what is dealt (decomposition.py).
+        is_amount: columns without an upper bound of their own: what is dealt (decomposition.py).
     """
 
     program: IntegerProgram
@@ -56,7 +56,7 @@ class Presolved:
 
 
 def presolved(program: IntegerProgram) -> Presolved:
-    """Return the program without what follows; a large one, or one of other than integers, as it is."""
+    """Return the program without what follows; a large one, or one not of integers, as it is."""
     everything = np.arange(program.columns)
     none = Presolved(
         program=program,
@@ -104,7 +104,7 @@ class _Following:
         self._is_binary = program.is_integer & (program.lower == 0) & (program.upper == 1)
 
     def find(self) -> bool:
-        """Find columns that follow others, and put these in their place; return whether there are any."""
+        """Find columns that follow others, put these in their place; return whether any do."""
         self._bound()
         # Columns that can be 0 only follow any others.
         zero = np.flatnonzero((self.upper == 0) & (self._lower == 0) & self.stands)
@@ -113,7 +113,7 @@ class _Following:
         is_below = rows.value < 0
         count, below = rows.sums(np.ones(len(rows.row))), rows.sums(is_below)
         could = (rows.lower == 0) & (rows.upper == 0) & (below <= 1) & (count > below)
-        # The column that leads each row, and how often it counts: none where all entries are positive.
+        # Each row's leading column, and how often it counts: none where all entries are positive.
         leads = np.full(len(rows.lower), -1)
         leads[rows.row[is_below]] = rows.column[is_below]
         amount = rows.sums(np.where(is_below, -rows.value, 0.0))

@@ -1,4 +1,4 @@
-"""An integer program as arrays, its rows by their entries, and which numbers HiGHS can be trusted with.
+"""An integer program as arrays, its rows by their entries, and which numbers are safe for HiGHS.
 
 Amounts are integers that a double holds exactly, but HiGHS counts with tolerances, and with
 coefficients of 10⁹ beside 1 it was seen to cut the root for ever, deaf to its time limit and to
@@ -15,7 +15,7 @@ from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray, range
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class IntegerProgram:
-    """Maximise ``objective · x`` with ``row_lower ≤ A x ≤ row_upper`` and bounds on x; A in CSR form.
+    """Maximise ``objective · x``, ``row_lower ≤ A x ≤ row_upper``, bounds on x; A in CSR form.
 
     Attributes:
         lower, upper, objective, is_integer: of each column, shape (columns,).
@@ -65,7 +65,7 @@ class IntegerProgram:
         )
 
     def with_cliques(self, cliques: Sequence[IntArray]) -> "IntegerProgram":
-        """Return the program with a further row for each set of columns of which one at most may be 1."""
+        """Return the program with a row for each set of columns of which at most one may be 1."""
         if not cliques:
             return self
         return replace(
@@ -148,9 +148,9 @@ def exclusions(
     upper: FloatArray | IntArray,
     columns: int,
 ) -> BoolArray:
-    """Return which columns exclude each other by some row; shape (columns, columns), diagonal False.
+    """Return which columns exclude each other by a row; shape (columns, columns), diagonal False.
 
-    Row ``r`` is Σ amount·x ≤ ``upper[r]`` over its entries ``indptr[r]:indptr[r + 1]``, integers above 0.
+    Row ``r``: Σ amount·x ≤ ``upper[r]`` over entries ``indptr[r]:indptr[r + 1]``, integers above 0.
     """
     rows = np.arange(len(upper))
     row = np.repeat(rows, np.diff(indptr))

@@ -1,4 +1,4 @@
-"""A program as HiGHS gets it: presolved (presolve.py), its amounts dealt afterwards (decomposition.py).
+"""A program as HiGHS gets it: presolved (presolve.py), amounts dealt after (decomposition.py).
 
 Rows that say which bids exclude each other take the place of rows that say so less tightly. Where a
 bid takes all of a node that others take a part of, the node's row 12·b + Σ c·b_i ≤ 12 lets a
@@ -58,14 +58,14 @@ class ReducedProgram:
         return sums if self._dealing is None else [sums[column] for column in self._dealing.kept.tolist()]
 
     def lifted(self, values: FloatArray) -> FloatArray | None:
-        """Return the whole program's values; None: their amounts cannot be dealt, which is a cut now."""
+        """Return the whole program's values; None: their amounts cannot be dealt: a new cut."""
         dealt = values if self._dealing is None else self._dealing.dealt(values)
         return None if dealt is None else self._presolved.lifted(dealt)
 
     def solve(
         self, program: IntegerProgram, options: Callable[[], SolverOptions], start: FloatArray
     ) -> SolveReport:
-        """Solve what is left, with columns and rows that have come to it, until its amounts can be dealt.
+        """Solve the rest, with columns and rows that came to it, until its amounts can be dealt.
 
         Args:
             program: ``self.program`` with further columns and rows behind its own.
@@ -102,7 +102,7 @@ def strengthened(
     Args:
         program: presolved.
         group: columns of one group exclude each other by the rows, shape (columns,).
-        excluding: tells which columns exclude each other besides those it is told, shape (columns, columns).
+        excluding: adds exclusions to those of columns that it gets, shape (columns, columns).
     """
     binary = program.is_integer & (program.lower == 0) & (program.upper == 1)
     if not 1 < program.columns <= _MOST_COLUMNS or program.rows > _MOST_ROWS or not binary.all():
@@ -156,7 +156,7 @@ def _covering(pairs: BoolArray, others: Sequence[int]) -> set[int]:
 
 
 def _extended(clique: int, could: int, others: Sequence[int]) -> int:
-    """Return a set with others that exclude each other: some of ``could``, whom all its columns do."""
+    """Return a set with others from ``could`` that exclude each other and all of its columns."""
     while could:
         lowest = could & -could
         clique |= lowest

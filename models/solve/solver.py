@@ -70,7 +70,7 @@ INTEGRALITY = 1e-5
 
 
 class SolverStatus(StrEnum):
-    """How a solve ended; ``within_tolerance``: by itself, of weights that it does not tell apart."""
+    """How a solve ended; ``within_tolerance``: by itself, of weights that it cannot tell apart."""
 
     OPTIMAL = "optimal"
     WITHIN_TOLERANCE = "within_tolerance"
@@ -114,7 +114,7 @@ def read_pulp(problem: LpProblem, variables: Sequence[LpVariable]) -> IntegerPro
 
 
 class _Columns:
-    """Column numbers of PuLP variables, by identity: their own hash is a Python call, a million times."""
+    """Column numbers of PuLP variables, by identity: a million calls of their own hash are slow."""
 
     def __init__(self, variables: Sequence[LpVariable]) -> None:
         identities = np.fromiter(map(id, variables), np.int64, len(variables))
@@ -145,7 +145,7 @@ class SolverOptions:
         time_limit_s: wall time, presolve included.
         absolute_gap: stop once bound − value is at most this; the relative gap is 0.
         seed: HiGHS's random seed.
-        most_checks: stop a branch and bound after HiGHS has asked so often whether to go on: as long on
+        most_checks: end a branch and bound after HiGHS asked so often whether to go on: as long on
             every machine, and finer than nodes, of which the first may take most of the time.
         extra: further HiGHS options by name; an unknown name or a bad value is an error.
     """
@@ -159,7 +159,7 @@ class SolverOptions:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SolveReport:
-    """What HiGHS found. ``values``, ``objective`` are None without a solution, ``bound`` without a bound.
+    """What HiGHS found. ``values``, ``objective``: None without a solution, ``bound`` without one.
 
     The bound is an upper one: no solution is worth more.
     """
@@ -174,7 +174,7 @@ class SolveReport:
 def solve(program: IntegerProgram, options: SolverOptions, start: FloatArray | None = None) -> SolveReport:
     """Solve with HiGHS on one thread, from ``start`` when given (shape (columns,)).
 
-    A program with coefficients that HiGHS cannot be trusted with ends at once, as at a limit (program.py).
+    A program with coefficients unsafe for HiGHS ends at once, as at a limit (program.py).
 
     Raises:
         SolverError: HiGHS refuses the model, an option or the start, or fails.
@@ -219,7 +219,7 @@ class RelaxedSolver:
 
     Args:
         program: whose integers are left out.
-        clock: that limits count by (seconds): HiGHS's own is of the wall, by another one it is interrupted.
+        clock: that limits count by (seconds): HiGHS's is of the wall, another one interrupts it.
         is_small: solve it as it is by the simplex method.
 
     Attributes:
@@ -337,7 +337,7 @@ EXPORTS = (".mps", ".lp")
 
 
 def export_program(program: IntegerProgram, names: Sequence[str], path: str, what: str) -> None:
-    """Write a program that maximises to ``path``, .mps or .lp; ``what`` it maximises is said at its top.
+    """Write a program that maximises ``what`` (said at its top) to ``path``, .mps or .lp.
 
     MPS readers differ about a maximising section, so an .mps file minimises the negated sum.
 

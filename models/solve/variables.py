@@ -1,7 +1,7 @@
-"""PuLP's variables and rows of two of them, made once: the same ones stand in one program after another.
+"""PuLP's variables and rows of two of them, made once for one program after another.
 
-A step's program has tens of thousands, and making them took most of the time of stating AUCSCHED1. They carry
-no values: programs are read into arrays (solver.py), and no problem is solved by PuLP itself.
+A step's program has tens of thousands, and making them took most of the time to state AUCSCHED1.
+They carry no values: programs are read into arrays (solver.py), and PuLP itself solves none.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class _Variable(LpVariable):  # type: ignore[misc]
 
 
 class Problem(LpProblem):  # type: ignore[misc]
-    """PuLP's problem; rows come without a look at their variables, which ``variables()`` looks at anyway."""
+    """PuLP's problem; rows come without a look at variables, which ``variables()`` has anyway."""
 
     def add_rows(self, rows: dict[str, LpConstraint]) -> None:
         """Add rows by their names.

@@ -1,4 +1,4 @@
-"""Winner determination: which bids win, what they are worth exactly, how far that is proved, what items cost.
+"""Winner determination: which bids win, their exact worth, how far it is proved, item prices.
 
 ``winners`` reads what is given strictly and calls ``determine``, as the scheduler's strategies do
 with the bids of its jobs. Several searches of one packing may run side by side, in processes, each
@@ -55,8 +55,8 @@ class Winners(Tabular):
         bound: no award is worth more.
         gap: (bound − value) / value; 0 where both are equal, infinite where only the value is 0.
         proved: no award is worth more than this one.
-        status: ``optimal`` where it is proved, the second objective too if there is one; else ``feasible``.
-        prices: what a unit of each item costs, by name: what bids outbid each other to, at the bound.
+        status: ``optimal`` where it is proved, with any second objective; else ``feasible``.
+        prices: what a unit of each item costs, by name: bids outbid each other to it at the bound.
         seconds: of wall time, reading what was given included.
         parameters: what steered the search otherwise than by default, by name.
 
@@ -139,11 +139,11 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
         ((1, 2), 12, True)
 
     Args:
-        bids: tuples ``(bidder, value, {item: amount})``, or columns. Numbers are Python's or numpy's integers
-            and floats, Fractions or Decimals, not negative; a float counts as the decimal that it prints as.
+        bids: tuples ``(bidder, value, {item: amount})``, or columns. Numbers are integers or floats
+            (Python's, numpy's), Fractions or Decimals, from 0 on; a float is the decimal it prints.
         capacities: how much there is of each item: by name, or an array by place.
-        groups: ``xor``: at most one bid of a bidder wins (a bid without a bidder excludes none); ``or``:
-            any of them; or the group of each bid: at most one bid of a group wins, None is no group.
+        groups: ``xor``: a bidder wins at most one bid (bids without a bidder exclude none); ``or``:
+            any; or the group of each bid: at most one bid of a group wins, None is no group.
         second: a second objective: among awards of the greatest value one with the greatest sum of
             these is looked for, shape (bids,), not negative.
         start: places of bids that may win together, to begin with.
@@ -236,7 +236,7 @@ def determine(
     state: Stating | None = None,
     workers: int = 1,
 ) -> Found:
-    """Return the award found within the limits, by the sum of values exactly and then by ``second``.
+    """Return the award found within the limits, by exact sum of values and then by ``second``.
 
     Its bound, which there always is, and its prices are in units of the values.
 
@@ -248,7 +248,7 @@ def determine(
         limits: when to stop.
         strategy: ``anytime``: search and HiGHS; ``exact``: HiGHS over all bids at once; ``greedy``:
             greedy awards, which no limit ends.
-        state: for ``anytime``: states the program over some bids for HiGHS; None: the packing's own rows.
+        state: for ``anytime``: states the program over some bids for HiGHS; None: the packing's.
         workers: for ``anytime`` without ``state``: searches at once, in processes.
     """
     weights, unit = integer_weights(values)
@@ -293,7 +293,7 @@ def _solve_exact(packing: Packing, worth: Worth, start: IntArray, limits: Search
     solution = solve_lexicographic(program, packing.job, weights, second, begin, settings)
     award = np.flatnonzero(solution.values > _HALF)
     if not (packing.use(award) <= packing.capacity).all():
-        # Beside huge counts the solver's tolerance is more than nothing: what it found is counted again.
+        # Beside huge counts the solver's tolerance matters: what it found is counted again.
         return _unproved(start, packing)
     return replace(
         _unproved(award, packing), status=solution.status, proved=solution.proved, bound=solution.bound
@@ -391,7 +391,7 @@ ALONE, _SEARCHES = 400, 4
 def _search_side_by_side(
     packing: Packing, worth: Worth, start: IntArray, limits: SearchLimits, workers: int
 ) -> Found:
-    """Return the best of several searches among the bids that reductions leave; it holds for all bids.
+    """Return the best of several searches among bids left by reductions; it holds for all bids.
 
     Arguments as in ``AnytimeSearch``, and how many processes.
     """

@@ -33,7 +33,7 @@ _LARGEST_VALUE = 10**300
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class BidArrays:
-    """Bids as columns (CSR): bid ``i`` takes ``amount[e]`` of ``item[e]``, ``indptr[i] ≤ e < indptr[i + 1]``.
+    """Bids as columns (CSR): bid i takes amount[e] of item[e] for indptr[i] ≤ e < indptr[i + 1].
 
     Attributes:
         value: of each bid, shape (bids,).
@@ -163,7 +163,7 @@ def _fraction(value: Any, path: str) -> int | Fraction:
     if isinstance(value, (float, Decimal)):
         if not isfinite(value):
             raise InputError(f"{value} is not a finite number", path=path)
-        if isinstance(value, Decimal) and abs(value.adjusted()) > 300:  # noqa: PLR2004 - _LARGEST_VALUE's digits
+        if isinstance(value, Decimal) and abs(value.adjusted()) > 300:  # noqa: PLR2004 - its limit
             what = "10^300 or more" if value.adjusted() > 0 else "closer to 0 than 10^-300"
             raise InputError(f"{value} is {what}", path=path)
         value = Fraction(str(value))
@@ -171,7 +171,7 @@ def _fraction(value: Any, path: str) -> int | Fraction:
 
 
 def as_list(values: Any, path: str) -> list[Any]:
-    """Return the numbers of a sequence or an array of one dimension; Python's where those are as exact."""
+    """Return the numbers of a sequence or a flat array; Python's where those are as exact."""
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             raise InputError(f"an array of {values.ndim} dimensions instead of 1", path=path)
@@ -190,7 +190,7 @@ def _columns_of_tuples(bids: Any, items: tuple[Hashable, ...]) -> _Columns:
         raise InputError(f"{shown(bids)} is not a list of bids", path="bids")
     for number, bid in enumerate(bids):
         path = f"bids[{number}]"
-        if not isinstance(bid, (tuple, list)) or len(bid) != 3:  # noqa: PLR2004 - bidder, value, items
+        if not isinstance(bid, (tuple, list)) or len(bid) != 3:  # noqa: PLR2004 - a bid's parts
             raise InputError(f"{bid!r} is not (bidder, value, items)", path=path)
         bidder, value, wanted = bid
         if not isinstance(wanted, Mapping):
@@ -321,7 +321,7 @@ def _in_units(amounts: list[int | Fraction], limit: int | Fraction) -> tuple[int
 
 
 def export_lot(lot: ProblemInstance, names: tuple[str, ...], path: str) -> None:
-    """Write the program over all bids to ``path``, .mps or .lp; an optimum of the file is the value.
+    """Write the program over all bids to ``path``, .mps or .lp; the file's optimum is the value.
 
     Args:
         lot: the bids.
