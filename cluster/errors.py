@@ -3,7 +3,7 @@
 ::
 
     AucschedError
-    ├── InputError      a snapshot, a Slurm file or a value of the API is wrong (the command exits 2)
+    ├── InputError      a snapshot, a Slurm file or an API value is wrong (the command exits 2)
     ├── OptionError     an option's value cannot be used (the command exits 2)
     ├── SolverError     the solver failed or reported an error (the command exits 1)
     ├── PolicyError     somebody's own policy raised an error (the command exits 1)
@@ -22,7 +22,7 @@ from typing import Any
 
 from .text import cut, one_line, shown
 
-#: A path or a message is cut to about this many characters when it is printed: an error is one line.
+#: A printed path or message is cut to about this many characters: an error is one line.
 _LONGEST_PART = 1000
 #: Beginnings of the files of ours, of installed packages and of Python.
 _NOT_USERS = (str(Path(__file__).parents[1]), "<", *map(get_path, ("stdlib", "purelib", "platlib")))
@@ -171,7 +171,7 @@ def errors_of_policy(name: str) -> Iterator[None]:
 
 
 class AwardError(AucschedError):
-    """Starts that break capacity, counts or contiguity, made by a policy of your own or by a bug of ours.
+    """Starts that break capacity, counts or contiguity, by your own policy or by a bug of ours.
 
     They are never a result.
 

@@ -164,7 +164,7 @@ class Request:
         memory_mib_per_core: memory for each core.
         exclusive: empty nodes only; the award holds all their cores and gres.
         max_switches: largest number of leaf switches.
-        segment: nodes of a segment: the nodes are so many at a time placed by themselves on blocks or rings.
+        segment: how many of its nodes at a time are placed by themselves on blocks or rings.
         spread_segments: no two segments in one base block.
         consolidate_segments: all segments in the least group of blocks that holds them.
         exclusive_topo: no other job in the base blocks of its nodes.
@@ -322,17 +322,17 @@ class Job(Owned):
     """A pending job.
 
     Attributes:
-        priority: an integer or a fraction, exactly as given, a float as its shortest decimal; 0 means held.
-        submit_time: seconds since the epoch; breaks ties of priority, then the order in the file does.
+        priority: an exact integer or fraction, a float as its shortest decimal; 0 means held.
+        submit_time: seconds since the epoch; breaks ties of priority, then the file's order does.
         expected_start_time: when another scheduler plans to start it, seconds since the epoch; no
             award depends on it, but ``aucsched compare`` shows it.
         promised_start: latest start that was promised, seconds since the epoch; no award delays it
             as long as running jobs keep their limits.
         hold: why the job is held or what it waits for, in Slurm's word; or None.
-        unsupported: parts of the real request that this type cannot express; such a job never starts.
+        unsupported: parts of the real request that this type lacks; such a job never starts.
         speedup: the speedup model of a malleable job: any value of JSON.
-        limits_by_nodes_s: seconds by node count, where they depend on it: the job bids on these counts of its
-            range, on each for that long. ``time_limit_s`` is not shorter than any of them; an
+        limits_by_nodes_s: seconds by node count, where they depend on it: the job bids on these
+            counts of its range, each for so long. ``time_limit_s`` is at least the longest; an
             advance reservation that starts within it keeps the job off its nodes on all counts.
 
     Raises:
@@ -420,7 +420,7 @@ def may_start(job: Job) -> bool:
 
 
 def is_held(job: Job) -> bool:
-    """Return whether a job is held: its priority is 0, as Slurm shows it, or ``hold`` is one of ``HELD``.
+    """Return whether a job is held: its priority is 0, as in Slurm, or ``hold`` is one of ``HELD``.
 
     Examples:
         >>> from aucsched import Request
@@ -433,7 +433,7 @@ def is_held(job: Job) -> bool:
 
 
 def hold_words(job: Job) -> str:
-    """Return why a job that may not start waits: the word of its source, or that its priority is 0."""
+    """Return why a job that may not start waits: its source's word, or that its priority is 0."""
     if job.priority == 0 and job.hold not in HELD:
         return "; ".join(filter(None, ("priority 0", job.hold)))
     return job.hold or "held"

@@ -1,4 +1,4 @@
-"""Keywords of the Python API: a record names them and their types, for editors, for mypy and for calls.
+"""Keywords of the Python API: a record names them and their types for editors, mypy and calls.
 
 What a call is given is checked against the same types: a misspelt name or a value of another type
 is one line that names the option.
@@ -39,7 +39,7 @@ def as_keywords(text: str, known: Container[str]) -> str:
 def with_keywords(
     keywords: Callable[..., object], *, names_errors: bool = True
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that names a record's options in a function's signature and text, for ``help``."""
+    """Return a decorator that names a record's options in a function's signature and help text."""
     every = options_in(keywords).items()
     texts = {
         name: one.said(before=f"{one.unit}: " if one.is_text and one.unit else "") for name, one in every
@@ -96,7 +96,7 @@ def refuses_unknown(call: _Call) -> _Call:
 
 
 def checked(given: Mapping[str, Any], keywords: Callable[..., object], call: str) -> dict[str, Any]:
-    """Return the options that a call is given, those that are None left out, numpy's numbers as Python's.
+    """Return the options that a call is given, without those of None, numpy's numbers as Python's.
 
     Raises:
         OptionError: there is no such option, or its value is of another type or out of range.

@@ -53,7 +53,7 @@ def limited(what: str, count: int) -> str:
 
 @value_class
 class Owned:
-    """Whose a pending or running job is; ``partition``: or those it could start in, with commas between."""
+    """Whose a pending or running job is; ``partition``: its own, or several with commas between."""
 
     user: str = member(Text(), default="")
     group: str = member(Text(), default="")
@@ -96,9 +96,9 @@ class LimitMap(IntegerMap):
 
 @value_class
 class JobSet:
-    """The jobs of one of some users, groups, accounts, QOS and partitions: all that are given must match.
+    """The jobs of some users, groups, accounts, QOS and partitions: all that are given must match.
 
-    A member without names takes every job. A job that names several partitions is in the set of each.
+    A member without names takes every job. A job of several partitions is in the set of each.
     ``except_qos``: jobs of one of these QOS are not in the set.
 
     Examples:
@@ -141,7 +141,7 @@ class Limit:
         per: None: the set together; a member of JOB_MEMBERS: this amount for the jobs of each.
 
     Examples:
-        >>> Limit(name="physics", jobs=JobSet(account=("physics",)), most={"cores": 512}).most["cores"]
+        >>> Limit(name="physics", jobs=JobSet(account="physics"), most={"cores": 512}).most["cores"]
         512
     """
 

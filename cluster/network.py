@@ -1,4 +1,4 @@
-"""A network whose switches are no tree: its nodes in one order, in groups within groups, with its links."""
+"""A network whose switches are no tree: nodes in one order, in nested groups, with its links."""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -78,7 +78,7 @@ class PlacementSize:
 
 @value_class
 class Unit:
-    """A topology unit of Slurm's: a block, a ring, or a three-dimensional torus; a block may be empty.
+    """A topology unit of Slurm's: a block, a ring, or a three-dimensional torus; may be empty.
 
     Attributes:
         nodes: a block's; a ring's by position; a torus', x fastest.
@@ -103,7 +103,7 @@ class Unit:
 
 @value_class
 class Network:
-    """A network, and what of it an auction reads: an order of its nodes, and groups of neighbours in groups.
+    """A network, and what an auction reads of it: an order of nodes, nested groups of neighbours.
 
     Made by ``topology.networks`` (and by reading a file), which knows each kind.
 
@@ -115,7 +115,7 @@ class Network:
             router; a fat tree's levels and radix; the block sizes, the least first.
         links: a graph's: pairs of nodes and switches.
         units: the blocks, rings or three-dimensional tori, in the order of their file.
-        order: "hilbert", or "members": a torus' nodes along a Hilbert curve, or as they are numbered.
+        order: "hilbert", or "members": a torus' nodes along a Hilbert curve, or as numbered.
         nodes: the members in the order that *contiguous* means here.
         switches: groups of neighbours as switches: a leaf is the smallest group.
 
@@ -155,7 +155,7 @@ class Network:
 
 
 def alone_on(network: Network | None, request: Request, held: Collection[str]) -> frozenset[str]:
-    """Return the nodes of the blocks or rings that a job must have alone; a torus knows no such jobs."""
+    """Return the nodes of the blocks or rings that a job must have alone; for a torus: none."""
     if network is None or not request.exclusive_topo or network.kind is NetworkKind.TORUS3D:
         return frozenset()
     touched = [unit.nodes for unit in network.units if not set(unit.nodes).isdisjoint(held)]

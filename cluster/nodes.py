@@ -1,4 +1,4 @@
-"""Parts of a cluster: nodes with cores, memory and generic resources, switches, partitions, licences."""
+"""Parts of a cluster: nodes with cores, memory and gres, switches, partitions, licences."""
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -97,7 +97,7 @@ class Resources:
         return Resources(cores=min(self.cores, most.cores), memory_mib=memory, gres=gres)
 
     def beyond(self, most: "Resources") -> Iterator[tuple[str, int, int | None]]:
-        """Yield what is above other amounts: the member, this one, the other (None: no such gres)."""
+        """Yield what is above other amounts: member, this one, the other (None: no such gres)."""
         if self.cores > most.cores:
             yield "cores", self.cores, most.cores
         memory = self.memory_mib
@@ -177,7 +177,7 @@ class Node:
 
 @value_class
 class Switch:
-    """A switch of a tree, as topology.conf has it: a leaf with nodes, or a switch with switches below.
+    """A switch of a tree, as in topology.conf: a leaf with nodes, or a switch above switches.
 
     Examples:
         >>> Switch(name="leaf1", nodes=["n01", "n02"]).nodes
@@ -255,7 +255,7 @@ class Partition:
     Attributes:
         nodes: names; they add to the nodes that name the partition themselves.
         max_nodes: of a job; None: no limit.
-        max_time_limit_s: the longest time limit of a job (s); None: none. A job without one may start.
+        max_time_limit_s: a job's longest time limit (s); None: none. A job without one may start.
         state: only ``up`` starts jobs.
 
     Raises:
@@ -308,7 +308,7 @@ _LONGEST_LOOP = 120
 
 
 def check_switches(switches: Sequence[Switch], nodes: Collection[str]) -> None:
-    """Raise InputError unless ``switches`` are trees whose leaves hold each of ``nodes`` exactly once.
+    """Raise InputError unless ``switches`` are trees with each of ``nodes`` in exactly one leaf.
 
     Errors name the switch: repeated or unknown names, a switch below two others, a loop, too many
     one above another, a node on two leaves or on none.

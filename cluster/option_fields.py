@@ -30,18 +30,18 @@ class Option(Generic[T]):
     Attributes:
         help: a sentence or two, for ``--help`` and the reference.
         default: where nothing is said; a text describes one that depends on something.
-        other_defaults: the same where a reader asks another question, with the reason in brackets; commands
-            that decide about a queue (schedule, simulate, slurm run and their like) have one default.
+        other_defaults: ``default`` where a reader asks another question, with the reason in
+            brackets; commands that decide on a queue (schedule, simulate, slurm run, …) have one.
         low, high: the least and the greatest number it may be; a fraction is above ``low``.
         unit: of the number, as the command line shows it; FILE or TOPOLOGY: a file is read.
         includes_low: a fraction may be ``low`` itself.
         check_text: raises OptionError where a text is none; None: it is no text of its own form.
         is_text: the command line gives a text, which is made a value where the option is read.
         is_multiple: the command line may give it several times.
-        elsewhere: the module below aucsched that has its type, where a type is too much for ``--help``.
+        elsewhere: the module below aucsched with its type, if that is too much for ``--help``.
         readers: which commands take it.
         policies: the policies that read it, where not all do.
-        parameter: its name as a policy's parameter (``--policy slack:factor=2``); empty: its flag's.
+        parameter: its name in a policy (``--policy slack:factor=2``); empty: its flag's.
         spelling: its name on the command line, where that is not the field's.
         is_swept: it is an axis of sweeps.
     """
@@ -95,7 +95,7 @@ class Option(Generic[T]):
 
     @cached_property
     def _unsaid(self) -> Any:
-        """What a record without it has: None where that is a value, and code resolves it from others."""
+        """What a record without it has: None for a value that code resolves from others."""
         return None if NoneType in self._types else self.default
 
     @cached_property
@@ -148,7 +148,7 @@ class Option(Generic[T]):
         return f"{before}{self.help}{ending}"
 
     def default_of(self, reader: str) -> object:
-        """Return the default for a reader, in words where it depends on something; None: there is none."""
+        """Return a reader's default, in words if it depends on something; None: there is none."""
         return self.other_defaults.get(reader, self.default)
 
     def read(self, texts: Sequence[str], name: str) -> Any:
@@ -226,7 +226,7 @@ def flag_of(name: str) -> str:
 def refuse_given(
     options: Mapping[str, Any], names: Iterable[str] | Mapping[str, Option[Any]], message: str
 ) -> None:
-    """Refuse the first of some options that is given: a message follows its flag, its own where it is known.
+    """Refuse the first given one of some options: a message follows its flag, its own if known.
 
     A name alone is a flag that is false unless it is given.
 

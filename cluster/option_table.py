@@ -1,4 +1,4 @@
-"""Every option of an auction, once: records of which step, simulations, commands and sweeps take theirs.
+"""Every option of an auction, once: records from which step, simulations, commands, sweeps take.
 
 No numpy here: ``--help`` reads it.
 """
@@ -30,7 +30,7 @@ LARGEST = 10**7
 LARGEST_SEED = 2**31 - 1
 #: What ends a step where no limit is given (docs/decisions/0112).
 WORK_LIMIT = 20
-#: Jobs that a plan has where no number is given: some minutes at most, as the time rises with the square.
+#: Jobs of a plan where no number is given: some minutes at most; time rises with the square.
 PLANNED_JOBS = 5_000
 
 
@@ -69,7 +69,7 @@ class ValueOptions:
         "bounded slowdown falls for each second that it starts earlier, on nodes times its cores.",
         default="priority",
     )
-    #: none ignores what jobs were promised (Job.promised_start); else nothing starts that would put them off.
+    #: none ignores promises made to jobs (Job.promised_start); else no start puts them off.
     promise: Option[str | None] = _option(
         "Starts that waiting jobs are guaranteed while jobs keep their time limits and nodes stay up. "
         "backfill: each job that plain backfilling starts now. plan: no start later than in a plan of the "
@@ -119,8 +119,8 @@ class BiddingOptions:
         readers=(*_ALL, NEGOTIATE, WINNERS),
         policies=_BIDDING,
     )
-    #: Shares of shapes and kept cores are rows of the program, each job counts how hard it is to place, and
-    #: first bids are made shape by shape (docs/decisions/0038). A greedy award is these first bids.
+    #: Shares of shapes and kept cores are rows of the program, a job counts how hard it is to
+    #: place, and first bids go shape by shape (docs/decisions/0038). A greedy award is those.
     balance: Option[bool] = _option(
         "Keep the mix of running jobs (small, wide, with GPUs) like that of waiting jobs. Then --window "
         "is 400 and --strategy greedy by default; greedy gives a job the fewest gres of a range.",
@@ -132,7 +132,7 @@ class BiddingOptions:
         "afterwards start, too; with this option only if the machine is empty and no job wins.",
         default=False,
     )
-    #: The same everywhere: steps of the search for anytime, branch-and-bound nodes of each solve for exact.
+    #: The same everywhere: search steps for anytime, branch-and-bound nodes a solve for exact.
     work_limit: Option[int | None] = _count(
         "Steps of the search; with strategy exact, branch-and-bound nodes of each solve. The result is the "
         "same on every machine. With --work-limit and no --time-limit the clock ends no search; a solve of "
@@ -182,7 +182,7 @@ class AuctionOptions(ValueOptions, BiddingOptions):
 
 @dataclass(kw_only=True, unsafe_hash=True)
 class StepRecord(AuctionOptions, ModelOption):
-    """The options of one step; ``auction.options.StepOptions`` checks them together and resolves defaults."""
+    """The options of a step; ``auction.options.StepOptions`` checks them and resolves defaults."""
 
     #: Wall time of the whole step: bids, programs, search and solves of all its attempts.
     time_limit_s: Option[float | None] = _option(

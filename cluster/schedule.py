@@ -43,7 +43,7 @@ class Reason(StrEnum):
 
 
 class BidClass(StrEnum):
-    """A bid's class (Soner, section 4.1): A contiguous and aligned, B contiguous, C joined nodesets.
+    """A bid's class (Soner, 4.1): A contiguous and aligned, B contiguous, C joined nodesets.
 
     Examples:
         >>> BidClass("A")
@@ -74,8 +74,8 @@ class BidSummary:
 
     Attributes:
         bid_class: A, B or C.
-        level: the level of its nodes' lowest common switch, 0 at a leaf; None when the topology is linear.
-        preference: higher is better: F of equation (5.7), or minus K of (6.5); None where the model has none.
+        level: the level of its nodes' lowest common switch, 0 at a leaf; None: linear topology.
+        preference: higher is better: F of equation (5.7), or minus K of (6.5); None: no such model.
     """
 
     bid_class: BidClass
@@ -124,10 +124,10 @@ class Attempt:
 
 @dataclass(frozen=True, kw_only=True)
 class Objective(Copied):
-    """The award's value. ``bound`` and ``gap`` are about the priority sum over the bids that were made.
+    """The award's value. ``bound`` and ``gap`` are about the priority sum over the bids made.
 
-    ``preference`` is the sum over the started jobs, higher is better; ``bound_over_placements`` holds
-    wherever the jobs could stand, whoever bid there; bounds and ``gap`` are None when no bound is known.
+    ``preference`` is the sum over the started jobs, higher is better; ``bound_over_placements``
+    holds for all placements, not only bids; bounds and ``gap`` are None when no bound is known.
     """
 
     priority: Fraction | int
@@ -297,7 +297,7 @@ def snapshot_of_starts(snapshot: Any, starts: Iterable[Any]) -> Snapshot:
 
 
 def document_text(document: Mapping[str, Any]) -> str:
-    """Return a file's text: one line for each member, or for each entry of a member that is a list."""
+    """Return a file's text: a line for each member, or for each entry of a member that lists."""
     members = (f'"{name}": {text_of_lines(value)}' for name, value in document.items())
     return "{" + ",\n ".join(members) + "}\n"
 
@@ -310,7 +310,7 @@ def text_of_lines(value: Any) -> str:
 
 
 def document_of(value: Any) -> Any:
-    """Return a part of a schedule or plan as a file has it; what a file names otherwise is left out."""
+    """Return a part of a schedule or plan as a file has it, without what a file names otherwise."""
     if isinstance(value, Resources):
         return amount_document(value)
     if isinstance(value, Mapping):

@@ -39,7 +39,7 @@ class Snapshot:
         nodes: in the order by which *contiguous* is defined.
         jobs: the pending jobs, in file order (which breaks the last ties of priority).
         switches: the tree above the nodes, leaves to root; None is the linear topology.
-        network: a torus, dragonfly, fat tree or graph: it settles the nodes' order and the switches.
+        network: a torus, dragonfly, fat tree or graph, which settles the order and the switches.
         running: the jobs that hold resources now.
         licenses, partitions, reservations: cluster-wide limits.
         limits: over sets of jobs, running ones counted.
@@ -48,12 +48,12 @@ class Snapshot:
 
     Raises:
         InputError: names repeat or are unknown, the switches do not form a tree, a running job does
-            not fit, a free amount exceeds what running jobs leave, or a promised start needs a time.
+            fit, a free amount exceeds what running jobs leave, or a promised start lacks a time.
 
     Examples:
         >>> from aucsched import Job, Node, Request
-        >>> nodes = [Node(name=f"n{place}", cores=8) for place in range(4)]
-        >>> len(Snapshot(nodes=nodes, jobs=[Job(id="1", priority=5, request=Request(cores=8))]).nodes)
+        >>> row = [Node(name=f"n{place}", cores=8) for place in range(4)]
+        >>> len(Snapshot(nodes=row, jobs=[Job(id="1", priority=5, request=Request(cores=8))]).nodes)
         4
     """
 
@@ -125,7 +125,7 @@ class Snapshot:
 def check_waiting(
     jobs: Iterable[Job], nodes: Collection[str], licenses: Collection[str], time: float | None, path: str
 ) -> None:
-    """Raise InputError where a job names what there is not, or is promised a start at no known time."""
+    """Raise InputError if a job names unknown things, or is promised a start at no known time."""
     for index, job in enumerate(jobs):
         if time is None and job.promised_start is not None:
             message = f"{job.promised_start:.12g} needs the snapshot's time"
@@ -153,7 +153,7 @@ def held_resources(running: Iterable[RunningJob]) -> dict[str, Resources]:
 
 
 def free_resources(total: Resources, held: Resources | None) -> Resources:
-    """Return what is left of a node's ``total`` when running jobs hold ``held`` (memory None: no limit)."""
+    """Return a node's ``total`` less the ``held`` of running jobs (memory None: no limit)."""
     if held is None:
         return total
     memory = None if total.memory_mib is None else total.memory_mib - (held.memory_mib or 0)

@@ -1,4 +1,4 @@
-"""The common interface of results: columns for table libraries, plain values, JSON, a table in a notebook."""
+"""Results' common interface: columns for table libraries, plain values, JSON, notebook tables."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -90,7 +90,7 @@ class Tabular:
         return indented_json(self.to_dict())
 
     def save(self, path: str | Path) -> None:
-        """Write the result: its table (``.csv``, ``.parquet``), all of it (``.json``), or a page (``.html``).
+        """Write the result: a table (``.csv``, ``.parquet``), all of it (``.json``), or ``.html``.
 
         Raises:
             InputError: the file cannot be written.
@@ -103,7 +103,7 @@ class Tabular:
         return type(self).__name__
 
     def summary(self) -> Mapping[str, Any]:
-        """Return what a summary says below the title, at most eight figures; empty: the first rows."""
+        """Return the summary below the title, at most eight figures; empty: the first rows."""
         return {}
 
     def __repr__(self) -> str:

@@ -123,7 +123,7 @@ def hidden_in(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text of several lines with its hidden characters, but line feeds and tabs, as escapes."""
+    """Return a text of several lines with hidden characters but line feeds and tabs as escapes."""
     return "\n".join(map(_escaped_line, text.split("\n")))
 
 

@@ -40,7 +40,7 @@ from .text import shown
 #: One name, or several in any collection.
 Names: TypeAlias = str | Iterable[str]
 
-#: A priority's digits: Slurm's are 32-bit integers, a multifactor sum may carry a float's 17 digits.
+#: A priority's digits: Slurm's are 32-bit integers, a multifactor sum may have a float's 17.
 PRIORITY_DIGITS = 40
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=lambda n: as_number(n, ""))
 _BEYOND_PRIORITIES = 10 ** (PRIORITY_DIGITS + 1)
@@ -56,7 +56,7 @@ InputT_contra = TypeVar("InputT_contra", contravariant=True)
 class Coerced(Generic[T, InputT_contra]):
     """The type of a member that is read as T, and that a constructor takes as another type.
 
-    While a program runs an annotation is T itself, so that msgspec decodes these classes as it does others.
+    While a program runs an annotation is T itself: msgspec decodes these classes as it does others.
     """
 
     if not TYPE_CHECKING:
@@ -115,7 +115,7 @@ def assign(target: object, **members: Any) -> None:
 
 
 def copied(target: T, **members: Any) -> T:
-    """Return a frozen object with other members, which are taken as they are: nothing is checked again."""
+    """Return a frozen object with other members, taken as they are: nothing is checked again."""
     cls: Any = type(target)
     values, setters, slots = _slots(cls)
     made: T = object.__new__(cls)
@@ -305,7 +305,7 @@ class Name(ValueType):
 
 @dataclass(frozen=True, slots=True)
 class NameList(ValueType):
-    """Names in their order; a text is one name. ``plain``: each is looked at for hidden characters."""
+    """Names in their order; a text is one name. ``plain``: hidden characters are looked for."""
 
     plain: bool = False
 
@@ -487,7 +487,7 @@ def exact_priority(value: Decimal | float | str) -> int | Fraction:
     if not number.is_finite():
         raise InputError(f"{value} is not a finite number", path="priority")
     exponent = number.as_tuple().exponent
-    # Fraction(1E+999999999) would fill the memory: refused by its exponent, before it is written out.
+    # Fraction(1E+999999999) would fill the memory: its exponent refuses it before that.
     if number and (number.adjusted() > PRIORITY_DIGITS or int(exponent) < -PRIORITY_DIGITS):
         raise InputError(f"{value} has too many digits", path="priority")
     fraction = Fraction(number)

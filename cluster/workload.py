@@ -51,14 +51,14 @@ class ArrivingJob:
         arrival_s: seconds after the workload's beginning.
         run_time_s: at its nominal size and the fewest gres it accepts, from SHORTEST_RUN_S on. A
             job is killed at its time limit.
-        gres_run_time_factor: N of Soner's equation (7.1), drawn once for each job: with more gres than
+        gres_run_time_factor: N of Soner's equation (7.1), drawn once a job: with more gres than
             the fewest, it runs ``run_time_s · factor · fewest / allocated`` seconds, never above
             ``run_time_s`` nor below SHORTEST_RUN_S; None when gres do not change its run time.
-        not_before_s, deadline_s: start time and deadline (Nagendra, 4.3), seconds after the beginning.
+        not_before_s, deadline_s: start time, deadline (Nagendra, 4.3), seconds from the beginning.
         budget_core_h: the core-hours that it may use at most. Negotiations read these three.
         started_s: when the site's own scheduler started it, seconds after the beginning, not before
             ``arrival_s``; None: not known. Nothing but ``gain`` reads it.
-        name: jobs of one name are runs of the same, which negotiations learn from; empty: like no other.
+        name: jobs of one name are runs of the same, which negotiations learn from; empty: none are.
         credits_per_core_h: what its user pays, which preemption compares (Soner, section 9.1).
 
     Examples:
@@ -113,7 +113,7 @@ class ArrivingJob:
     def run_time_with(self, fewest: int, allocated: int) -> float:
         """Return the run time in seconds with this many gres allocated (Soner, 7.1).
 
-        The equation says nothing of a job that may have none at all: gres do not change its run time.
+        The equation says nothing of a job that may have no gres: they do not change its run time.
         """
         if self.gres_run_time_factor is None or allocated <= fewest or not fewest:
             return self.run_time_s
@@ -127,7 +127,7 @@ class ClusterWorkload:
 
     Attributes:
         name: for people: ``table-8.6/3``.
-        nodes, switches, network, partitions, licenses, limits: as in a snapshot; nothing runs at first.
+        nodes, switches, network, partitions, licenses, limits: as in a snapshot; nothing runs yet.
         jobs: by rising ``arrival_s``; ids are unique.
         notes: how it was made: generator, parameters, seed.
 
@@ -216,7 +216,7 @@ class Outage:
 def outages_by_node(
     outages: Iterable[Outage], takes_jobs: Mapping[str, bool]
 ) -> dict[str, list[tuple[float, float]]]:
-    """Return when each node named is down, ascending: (down, up) in seconds, up infinite where it stays down.
+    """Return when named nodes are down, ascending: (down, up) in seconds, up infinite: for good.
 
     ``takes_jobs``: the machine's nodes by name, and whether jobs could start on them at all.
 

@@ -46,7 +46,7 @@ class Requests:
         estimate: seconds the user asked for, above 0.
         user: the user's number in the log, −1 when not known.
         weight: above 0; the log's queues may be given weights.
-        group: the group's number in the log (a site's project), −1 when not known; empty: nobody's.
+        group: the group's number in the log (a site's project), −1 if not known; empty: no groups.
         ids: the job's number in the log, by which messages name it; empty: not known.
     """
 

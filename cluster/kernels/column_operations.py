@@ -1,4 +1,4 @@
-"""Columns in use up to a count: what lists do at once, and the loops that numba makes of the same for arrays.
+"""Columns in use up to a count: what lists do at once, and numba's loops of the same for arrays.
 
 In plain Python such a column is a list that grows and shrinks. An array is as long as it ever gets,
 and what is behind the count means nothing.
@@ -37,7 +37,7 @@ def _largest_before(keys: Column, others: Column, count: int, key: float) -> int
 
 @compiled_as(_largest_before)
 def largest_before(keys: Column, others: Column, count: int, key: float) -> int:
-    """Return the largest of the first number and all others beside keys below ``key``; keys rise."""
+    """Return the largest of the first number and all beside keys below ``key``; keys rise."""
     found: int = max(others[: max(bisect_left(keys, key, 0, count), 1)])
     return found
 
@@ -49,7 +49,7 @@ def _insert(column: Column, count: int, place: int, value: float) -> None:
 
 
 @compiled_as(_insert)
-def insert(column: Column, count: int, place: int, value: float) -> None:  # noqa: ARG001 - arrays need it
+def insert(column: Column, count: int, place: int, value: float) -> None:  # noqa: ARG001 - arrays
     """Insert a value at a place."""
     column.insert(place, value)
 
@@ -84,7 +84,7 @@ def _remove(column: Column, count: int, first: int, end: int) -> None:
 
 
 @compiled_as(_remove)
-def remove(column: Column, count: int, first: int, end: int) -> None:  # noqa: ARG001 - arrays need it
+def remove(column: Column, count: int, first: int, end: int) -> None:  # noqa: ARG001 - arrays
     """Remove the values from a place up to another."""
     del column[first:end]
 
@@ -95,14 +95,14 @@ def _remove_pair(keys: Column, others: Column, count: int, place: int) -> None:
 
 
 @compiled_as(_remove_pair)
-def remove_pair(keys: Column, others: Column, count: int, place: int) -> None:  # noqa: ARG001 - the same
+def remove_pair(keys: Column, others: Column, count: int, place: int) -> None:  # noqa: ARG001
     """Remove the values of two columns at a place."""
     del keys[place], others[place]
 
 
 @kernel
 def push(keys: Column, others: Column, count: int, key: float, other: int) -> int:
-    """Add an entry to a heap, the smallest key on top, equal keys by the other number; return the count."""
+    """Add to a heap, the smallest key on top, equal keys by the other number; return the count."""
     place = count
     while place > 0:
         above = (place - 1) // 2

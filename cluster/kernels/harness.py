@@ -162,7 +162,7 @@ class Entry:
             types = [_type(numba, hint) for hint in _hints(self.plain)]
             with self._said():
                 found.compile((numba.types.BaseTuple.from_types(types),))
-        except Exception as error:  # noqa: BLE001 - no cache can be written, a broken one, no compiler
+        except Exception as error:  # noqa: BLE001 - no cache writable, a broken one, no compiler
             self._warn(error)
             return None
         compiled: Loop = found
@@ -205,7 +205,7 @@ def _as_overload(function: Loop) -> Loop:
 
 
 def _reached(function: Loop) -> tuple[FunctionType, ...]:
-    """Return a function and all kernels that it reaches, with what numba compiles instead of some."""
+    """Return a function and all kernels that it reaches, with numba's replacements of some."""
     found: dict[Any, None] = {}
 
     def add(one: Any) -> None:

@@ -1,4 +1,4 @@
-"""Compile every kernel, so that no later run has to: ``python -m aucsched.cluster.kernels.warm_up``.
+"""Compile every kernel, for all later runs: ``python -m aucsched.cluster.kernels.warm_up``.
 
 Several are compiled at once. Without numba there is nothing to do. The modules below are loaded by
 name: they stand in rooms above.
@@ -10,7 +10,7 @@ from importlib import import_module
 
 from .harness import Entry, entries
 
-#: Processes that compile at once: each takes 290 MB, and a login node may leave its users few of them.
+#: Processes that compile at once: each takes 290 MB, and login nodes may leave users few.
 _AT_ONCE = 4
 #: Modules whose entries a first run would wait for.
 MODULES = (

@@ -1,1 +1,1 @@
-"""Resources of a cluster as arrays: capacity, requests, allocations, reservations, residual capacity."""
+"""A cluster's resources as arrays: capacity, requests, allocations, reservations, the rest."""

@@ -70,7 +70,7 @@ def add_allocation(capacity: Capacity, allocation: Allocation, sign: int, limite
 
 
 def add_allocations(capacity: Capacity, allocations: Sequence[Allocation], limited: BoolArray) -> None:
-    """Add what many allocations hold, which may share nodes: ``add_allocation`` of each, at once."""
+    """Add what many allocations hold, which may share nodes: all ``add_allocation`` at once."""
     if not allocations:
         return
     nodes = np.concatenate([allocation.nodes for allocation in allocations])

@@ -37,7 +37,7 @@ class Resource(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The name for people and files; a gres that is called like another resource is ``gres/cores``."""
+        """The name for people and files; a gres named like another resource is ``gres/cores``."""
         if not self.name:
             return self.family
         is_taken = self.name in _NO_GRES or self.name.startswith(f"{self.family}/")
@@ -55,7 +55,7 @@ CORES, MEMORY, _GRES = Resource("cores"), Resource("memory"), "gres"
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Capacity:
-    """An amount on every node: cores, memory in MiB, and each gres by name; arrays of shape (n,)."""
+    """An amount on every node: cores, memory in MiB, gres by name; arrays of shape (n,)."""
 
     cores: IntArray
     memory: IntArray
@@ -111,7 +111,7 @@ class Capacity:
         return self.joined((other,), np.minimum)
 
     def covers(self, other: "Capacity") -> bool:
-        """Return whether there is as much of everything as in another capacity on the same nodes."""
+        """Return whether nothing here is below another capacity on the same nodes."""
         return all(bool((other.amounts(one) <= self.amounts(one)).all()) for one in other.resources())
 
     def capped(self, nodes: IntArray, room: "Capacity") -> "Capacity":

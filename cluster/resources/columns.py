@@ -1,4 +1,4 @@
-"""Residual capacity: what is free on a cluster's nodes as columns, one entry a node, and off them."""
+"""Residual capacity: what is free on nodes, as columns with an entry a node, and off them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

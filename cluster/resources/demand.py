@@ -49,8 +49,8 @@ class Demand:
         in_units: its nodes must be a set that blocks, rings or three-dimensional tori allow.
         required: nodes that must be among its own, sorted.
         variants: at least one.
-        kind: equal for jobs of one reader that ask for the same, for as long: one could take another's place.
-        form: equal for those that ask for the same, for however long: as good where nothing is reserved.
+        kind: equal for jobs of one reader with equal requests and times: one could replace another.
+        form: equal for equal requests, whatever their times: as good where nothing is reserved.
         worth: what starting it counts in the objective; None: its priority.
         reserves: whether a reservation is made for it where the step reserves.
         alone_in: the block or ring of each node, shape (n,), where no other job may be in those of
@@ -119,7 +119,7 @@ class Demand:
 
     @property
     def is_anywhere(self) -> bool:
-        """Whether its nodes are segments that may be far from each other: their common level says nothing."""
+        """Whether its nodes are segments that may be far apart: their common level says nothing."""
         request, span = self.job.request, self.node_counts
         is_cut = request.segment is not None and span is not None and request.segment < span.minimum
         return self.in_units and is_cut and not request.consolidate_segments
@@ -135,11 +135,11 @@ class Demand:
 
 
 def is_type_of(kind: str, name: str) -> bool:
-    """Return whether a gres of nodes is what a request names: itself, or any type where it names none."""
+    """Return whether a gres is what a request names: the same, or any type if it names none."""
     return kind == name or (":" not in name and kind.startswith(f"{name}:"))
 
 
-#: A reader forgets the jobs that it has read when they are so many times those that wait, at least so many.
+#: A reader forgets its jobs when they are so many times those that wait (at least so many).
 _MOST_READ, _FEW_JOBS = 4, 1000
 
 
@@ -176,7 +176,7 @@ class DemandReader:
         return later
 
     def after(self, snapshot: Snapshot, columns: Columns) -> "DemandReader":
-        """Return a reader of a later snapshot of the same nodes, partitions, network, limits and licences.
+        """Return a reader of a later snapshot: same nodes, partitions, network, limits, licences.
 
         What was read of jobs is kept where it holds: no node takes jobs that did not, and
         reservations stand between the same times and now.
@@ -215,7 +215,7 @@ class DemandReader:
         return members
 
     def read(self, job: Job, index: int) -> Demand | Ineligible:
-        """Return the job's demand, or why no node could ever take it; the same object is read once."""
+        """Return the job's demand, or why no node could ever take it; reads each object once."""
         known, found = self._read.get(job.id, (None, None))
         if known is not job or found is None:
             found = self._made(job, index)
@@ -245,7 +245,7 @@ class DemandReader:
         return replace(demand, variants=self._limited(demand, numbers[0]), form=numbers[0], kind=numbers[1])
 
     def _limited(self, demand: Demand, form: int) -> tuple[Variant, ...]:
-        """Return the variants within a job's limits: the same objects for every job that has the same."""
+        """Return the variants within a job's limits: the same objects for jobs with equal ones."""
         if self._columns.pools.are_empty:
             return demand.variants
         known = self._within_limits
@@ -336,7 +336,7 @@ class DemandReader:
         ]
 
     def _types(self, name: str, described: BoolArray) -> list[str]:
-        """Return the gres names of the nodes that satisfy a request's name: itself, or any type of it."""
+        """Return the nodes' gres names that satisfy a request's: itself, or any type of it."""
         names = self._columns.total.gres
         return [kind for kind in names if is_type_of(kind, name) and (names[kind][described] > 0).any()]
 
@@ -365,7 +365,7 @@ class DemandReader:
         return allowed
 
     def _outside_reservations(self, job: Job) -> BoolArray:
-        """Return the nodes of no reservation for others that holds while a job started now could run."""
+        """Return nodes without reservations for others while a job started now could run."""
         allowed = np.ones(len(self._columns.names), np.bool_)
         now = self._time
         end = inf if now is None or job.time_limit_s is None else now + job.time_limit_s
@@ -377,7 +377,7 @@ class DemandReader:
 
 
 def _form_key(demand: Demand) -> object:
-    """Return what jobs have in common that can take each other's place (variants are shared objects)."""
+    """Return what jobs that can replace each other have in common (variants are shared)."""
     request = demand.job.request
     return (
         *(id(demand.variants), demand.unit, demand.units, demand.units_per_node, demand.least),
@@ -421,7 +421,7 @@ def _least_use(job: Job, variant: Variant) -> Use:
 
 
 def _within_limits(demand: Demand, variant: Variant, columns: Columns) -> Variant:
-    """Return a variant without the node counts, and whole nodes, that a job's limits never allow it."""
+    """Return a variant without node counts, and whole nodes, that a job's limits never allow."""
     fewest, eligible, span = demand.fewest_nodes, variant.eligible, demand.node_counts
 
     def allowed(count: int, amounts: IntArray) -> bool:
@@ -451,7 +451,7 @@ def _within_limits(demand: Demand, variant: Variant, columns: Columns) -> Varian
 
 
 def _on_units(demand: Demand, network: Network, columns: Columns, unit_of: IntArray) -> Demand | Ineligible:
-    """Return a demand as Slurm's topology units read it: a job without a node count needs one of them.
+    """Return a demand as Slurm's topology units read it: a job of no node count needs one of them.
 
     Of a range of node counts the fewest that have the cores count. A job that is alone on its
     blocks or rings gets whole nodes; a three-dimensional torus knows no such jobs.

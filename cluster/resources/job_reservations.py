@@ -1,4 +1,4 @@
-"""A reservation for a job that waits: what bids that still hold their nodes then must leave free."""
+"""A reservation for a waiting job: what bids that still hold its nodes then must leave free."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -51,7 +51,7 @@ class Guard:
         return replace(self, room=self.room.copy())
 
     def limits(self, job: Job) -> bool | str:
-        """Return whether a job is limited to the room; its name where it may take what it reserved besides.
+        """Return whether a job is limited to the room; its name if it may take its reserve besides.
 
         Jobs with equal answers may take the same.
         """
@@ -66,7 +66,7 @@ class Guard:
         return free.capped(self.nodes, room)
 
     def take(self, job: Job, nodes: IntArray, held: Capacity) -> None:
-        """Lessen the room by what a job that starts now holds on some nodes, if it outlasts the start."""
+        """Lessen the room by what a starting job holds on some nodes, if it outlasts the start."""
         if self.outlasts(job, len(nodes)):
             self.lessen(job, nodes, held)
 
@@ -83,7 +83,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class KeptCores:
-    """Cores that some jobs may take together, where the others of a node are kept for jobs with gres.
+    """Cores that some jobs may take together, a node's others being kept for jobs with gres.
 
     Attributes:
         name: tells several of them apart.

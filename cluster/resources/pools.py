@@ -1,7 +1,7 @@
 """What stands on no node: licences, limits over sets of jobs (cluster/limits.py).
 
-A pool says which jobs take how much of which of its resources; ``Pools`` keeps the account of all of
-them: take, give back, what a job lacks.
+A pool says which jobs take how much of which of its resources; ``Pools`` keeps the account of all
+of them: take, give back, what a job lacks.
 """
 
 from bisect import bisect_left
@@ -80,7 +80,7 @@ class ResourcePool(Protocol):
 
     @property
     def holds_queue(self) -> bool:
-        """Whether policies that keep the order of the queue wait for a job that lacks some, or reserve."""
+        """Whether policies in queue order wait for a job that lacks some, or reserve for it."""
         ...
 
     def held(self, job: RunningJob, use: Use, now: float | None) -> Iterable[tuple[Resource, int]]:
@@ -89,7 +89,7 @@ class ResourcePool(Protocol):
         return ()
 
     def lasting(self, resource: Resource) -> Lasting:
-        """Return how long what a job takes of a resource counts: while it runs, for good, or in one step."""
+        """Return for how long taking a resource counts: while a job runs, for good, in one step."""
         del resource
         return Lasting.RUN
 
@@ -220,11 +220,11 @@ class Pools:
         return least.nodes + enough - 1
 
     def keep(self, job: Job) -> bool:
-        """Return whether a reservation of a job keeps nodes: it lacks nothing for longer than this step."""
+        """Return whether a job's reservation keeps nodes: it lacks nothing beyond this step."""
         return all(self._lasting(lack.resource) is Lasting.STEP for lack in self.lacks(job))
 
     def allow(self, job: Job, use: Use) -> bool:
-        """Return whether limits that count while a job runs let it hold so much where nothing is taken."""
+        """Return whether limits that count while a job runs allow so much when nothing is taken."""
         return all(
             amount <= self.of(resource.family).capacity(resource)
             for resource, amount in self.asked(job, use)
@@ -261,7 +261,7 @@ class Pools:
                     self._taken[resource] -= amount
 
     def joined(self, others: "Iterable[Pools]") -> "Pools":
-        """Return an account of the most that is taken of each resource in any of this and later steps.
+        """Return an account of the most that is taken of each resource in this or any later step.
 
         What counts in one step only is this one's.
         """
@@ -291,7 +291,7 @@ class Pools:
         return self.of(resource.family).lasting(resource)
 
     def going_on(self, taken: Iterable[tuple[Resource, int]]) -> list[tuple[Resource, int]]:
-        """Return the amounts that count as long as a job runs, not only in the step in which it starts."""
+        """Return the amounts that count for longer than the step in which a job starts."""
         return [
             (resource, amount) for resource, amount in taken if self._lasting(resource) is not Lasting.STEP
         ]
@@ -322,7 +322,7 @@ class Pools:
                     self._taken[resource] -= amount - spent.get(resource, 0)
 
     def alike(self, job: Job) -> Hashable:
-        """Return what jobs have in common that take the same of every pool where they hold the same."""
+        """Return what jobs that take the same of every pool for equal holdings have in common."""
         return tuple(pool.alike(job) for pool in self._pools)
 
 

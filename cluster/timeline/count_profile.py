@@ -13,7 +13,7 @@ class ProfileColumns(NamedTuple):
 
     Attributes:
         times: moments, rising; the first is the profile's beginning.
-        free: so many processors are free from a moment up to the next, from the last one without end.
+        free: so many processors are free from a moment to the next, from the last one for ever.
         steps: one entry: how many moments there are.
     """
 
@@ -125,7 +125,7 @@ def most(profile: ProfileColumns, until: float) -> int:
 
 @kernel
 def runs(profile: ProfileColumns, size: int, latest: float) -> tuple[float, float]:
-    """Return the length of the longest run of free processors that begins before a time; the latest end."""
+    """Return the longest run of free processors that begins before a time, and the latest end."""
     times, free, steps = profile.times, profile.free, profile.steps[0]
     longest = reach = start = -1.0
     is_found = False
@@ -181,7 +181,7 @@ class CountProfile(ProfileColumns):
     earliest = earliest
 
     def holds(self, size: int, duration: float) -> bool:
-        """Say whether ``size`` processors stay free for a duration from the profile's first time on."""
+        """Say whether ``size`` processors stay free for a duration from the profile's beginning."""
         end = self.times[0] + duration
         for time, free in zip(self.times, self.free, strict=True):
             if time >= end:
