@@ -43,7 +43,7 @@ class Selector:
         self.topology = topology
 
     def allocation(self, demand: Demand, view: FreeView) -> Allocation | None:
-        """Return where a job starts, within what limits and licences leave; None when it does not fit.
+        """Return where a job starts, within what limits and licences leave; None: it does not fit.
 
         Where all its nodes are empty it starts wherever the auctions would let it: a habit that
         misses the only place there is must not let the job wait for ever.
