@@ -19,7 +19,7 @@ class StuckError(AucschedError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A message as it was sent: when on the clock of its runtime scheduler, which that is, by which party."""
+    """A message as sent: when on its runtime scheduler's clock, by which party, with which peer."""
 
     time_s: float
     from_batch: bool

@@ -57,7 +57,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         memory: what the transaction remembers of its attempts.
         believed: how many jobs the runtime scheduler believes to wait here: with none, no offer.
         hears_s: when it stops its clock to hear of a job that comes, None: it knows of none.
-        most: how many jobs an atomic Map may map, half as many as the one refused last; None: any number.
+        most: how many jobs an atomic Map may map, half the last refused one's; None: any number.
     """
 
     phase: SessionPhase = SessionPhase.CLOSED

@@ -78,8 +78,8 @@ class Selective(ProfiledPolicy):
         first, begin = set(overdue), 0
         order = [*overdue, *(job for job in self._queue if job not in first)]
         for place, job in enumerate(order):
-            # What does not fit beside the reservations so far cannot start later in the pass. Reservations
-            # are made when a job behind them may start: for others they do not matter.
+            # What does not fit beside the reservations so far cannot start later in the pass.
+            # Reservations are made when a job behind them may start: for others they do not matter.
             if self._size[job] > self._counts[FREE] or not profile.holds(self._size[job], estimate[job]):
                 continue
             for other in order[begin:place]:
