@@ -47,7 +47,7 @@ _FLAGS = {
 }
 #: Limits that say nothing about who starts now, and usage.
 _SILENT = re.compile(r".*(Submit|Accrue).*|Usage\w*|Shares\w*|Priority|Flags|Lft|ID|Def\w*")
-_LIMIT = re.compile(r"(Grp|Max|Min)\w+|Preempt")
+_LIMIT = re.compile(r"(Grp|Max|Min)\w+|LimitFactor|Preempt")
 #: Why a job waits in Slurm's words that a limit may say again: whose it is, and what it limits.
 _LIMIT_REASON = re.compile(
     r"(Assoc|QOS|(?=Max\w+PerAccount))(?:Grp(?=Cpu|Node|Jobs|CPU|GRES)|Max(?=\w+Per(?:User|Account)|Jobs))"

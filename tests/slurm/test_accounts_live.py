@@ -54,10 +54,11 @@ PartitionName=p Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 _SACCTMGR = f"""\
 add qos small GrpTRES=cpu=4
+add qos many MaxJobsPA=5
 add account physics
 add account biology
 add user {USER} account=physics qos=normal,small
-add user {OTHER} account=biology maxjobs=1
+add user {OTHER} account=biology maxjobs=1 qos=normal,many
 add user root account=physics
 add user {OPERATOR} account=physics adminlevel=operator
 """
@@ -241,6 +242,18 @@ def test_limits_of_a_qos_and_of_an_association_hold_behind_the_gate(site: Site) 
     site.run("scancel -f " + " ".join(job for pair in pairs for job in pair if job not in waiting))
     site.wait(lambda: not site.run("squeue -h -t R,CG"), "the first two are gone")
     assert "2 pinned" in site.aucsched(f"run --once --mark comment --log {log}")
+    site.clear()
+
+
+def test_a_qos_that_says_how_many_jobs_stands_for_the_association(site: Site) -> None:
+    """Two jobs run where the association allows one; they count, so that one of another QOS waits."""
+    log = site.folder / f"home-{OPERATOR}" / "stands.jsonl"
+    site.aucsched("gate up --for 600")
+    jobs = [site.submit("-q many -n 1", OTHER) for _ in range(2)]
+    assert "2 pinned" in site.aucsched(f"run --once --mark comment --log {log}")
+    site.wait(lambda: all(site.job(job)["job_state"] == "RUNNING" for job in jobs), "both jobs run")
+    site.submit("-n 1", OTHER)
+    assert "0 pinned" in site.aucsched(f"run --once --mark comment --log {log}")
     site.clear()
 
 

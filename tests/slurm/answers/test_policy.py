@@ -506,8 +506,9 @@ def test_what_is_not_read_is_listed_field_by_field() -> None:
         "MaxMemPerNode=9",
         "JobDefaults=DefMemPerGPU=5",
     ]
-    read_limits("Name|Flags\nbig|DenyOnLimit,OverPartQOS,UsageFactorSafe\n", notes)
-    assert list(notes.policies)[-1] == "qos big: Flags=UsageFactorSafe is not read"
+    read_limits("Name|Flags|LimitFactor\nbig|DenyOnLimit,OverPartQOS,UsageFactorSafe|2.0\nsmall||\n", notes)
+    factors = ["Flags=UsageFactorSafe", "LimitFactor"]
+    assert list(notes.policies)[-2:] == [f"qos big: {name} is not read" for name in factors]
     with pytest.raises(InputError, match="line 1: not what scontrol show config prints"):
         read_config("SlurmctldPort=6817\n", notes)
 
