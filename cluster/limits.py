@@ -1,10 +1,10 @@
 """Limits over sets of jobs: the most cores, nodes, gres or jobs of an account, a QOS and so on."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from .checks import named
 from .errors import InputError
@@ -152,6 +152,39 @@ class Limit:
 
     def __post_init__(self) -> None:
         coerce_members(self)
+
+
+class _HasJobSet(Protocol):
+    """What is said of a set of jobs."""
+
+    @property
+    def jobs(self) -> JobSet:
+        """The set."""
+        ...
+
+
+Limiting = TypeVar("Limiting", bound=_HasJobSet)
+
+
+class JobSetIndex(Generic[Limiting]):
+    """Which of some entries hold for a job: a site may have one for each user."""
+
+    def __init__(self, entries: Sequence[Limiting]) -> None:
+        self._entries = entries
+        self._of_user: dict[str, list[int]] = {}
+        self._known: dict[tuple[str, ...], tuple[Limiting, ...]] = {}
+        for place, entry in enumerate(entries):
+            for user in entry.jobs.user or ("",):
+                self._of_user.setdefault(user, []).append(place)
+
+    def find(self, job: Owned) -> tuple[Limiting, ...]:
+        """Return the entries with a job in their set, in their order."""
+        key = tuple(getattr(job, name) for name in JOB_MEMBERS)
+        if key not in self._known:
+            places = {place for user in ("", *job.user.split(",")) for place in self._of_user.get(user, ())}
+            found = (self._entries[place] for place in sorted(places))
+            self._known[key] = tuple(entry for entry in found if entry.jobs.holds(job))
+        return self._known[key]
 
 
 def of_gres(what: str, gres: Mapping[str, int]) -> int:

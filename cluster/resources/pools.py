@@ -12,7 +12,7 @@ from math import ceil
 from typing import NamedTuple, Protocol, TypeVar
 
 from ..jobs import Job, RunningJob
-from ..limits import AMOUNTS, JOB_MEMBERS, Lasting, Limit, Owned, limited, of_gres
+from ..limits import AMOUNTS, JobSetIndex, Lasting, Limit, Owned, limited, of_gres
 from ..nodes import Resources
 from ..schedule import Reason
 from ..text import listed
@@ -336,14 +336,8 @@ class LimitPool(ResourcePool):
     def __init__(self, limits: tuple[Limit, ...]) -> None:
         self.limits = limits
         self._known: dict[str, tuple[Limit, str]] = {}
-        self._counting: dict[tuple[str, ...], tuple[Limit, ...]] = {}
-
-    def limits_of(self, job: Owned) -> tuple[Limit, ...]:
-        """Return the limits that count a job: a site may have one for each user."""
-        key = tuple(getattr(job, name) for name in JOB_MEMBERS)
-        if key not in self._counting:
-            self._counting[key] = tuple(limit for limit in self.limits if limit.jobs.holds(job))
-        return self._counting[key]
+        #: Returns the limits that count a job.
+        self.limits_of = JobSetIndex(limits).find
 
     @property
     def is_empty(self) -> bool:

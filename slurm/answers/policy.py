@@ -16,11 +16,12 @@ from typing import TypeVar
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, RunningJob, may_start
+from ...cluster.limits import JobSetIndex, Limit
 from ...cluster.nodes import License
 from ...cluster.resources.pools import Pools, fewest
 from ...formats.notes import Notes
 from .answer_text import Paragraph
-from .associations import Associations, is_limit_of
+from .associations import Associations, OneJob, is_limit_of
 from .detail import JobDetail
 from .node_records import NodeFigures, threads_in_partitions
 from .partitions import DefaultMemory, PartitionFigures
@@ -222,18 +223,27 @@ class Site:
             notes.add("partitions", f"job {job.id}: partitions that do not take it: {closed}")
         ways = [self.inside(job, name) for name in allowed]
         # What a limit says that is read, also one of the partition's QOS, is for that limit to say.
-        says = (is_limit_of(limit, job.hold, way) for way in ways for limit in self.limits.limits if job.hold)
-        if any(says):
+        hold = job.hold
+        if hold and any(is_limit_of(limit, hold, way) for way in ways for limit in self._together.find(way)):
             job = replace(job, hold=None)
         partition, qos = ways[0].partition, ways[0].qos
         if len(ways) > 1:
             partition, qos = self._in_several(ways)
         if (partition, qos) != (job.partition, job.qos):
             job = replace(job, partition=partition, qos=qos)
-        for limit in self.limits.each:
-            if limit.jobs.holds(job):
-                job = replace(job, request=limit.fitted(job.request))
+        for limit in self._each.find(job):
+            job = replace(job, request=limit.fitted(job.request))
         return job
+
+    @cached_property
+    def _each(self) -> JobSetIndex[OneJob]:
+        """The limits of one job."""
+        return JobSetIndex(self.limits.each)
+
+    @cached_property
+    def _together(self) -> JobSetIndex[Limit]:
+        """The limits over jobs together."""
+        return JobSetIndex(self.limits.limits)
 
     def inside(self, job: Counted, partition: str) -> Counted:
         """Return a job as the limits count it in one partition: in the partition's QOS too."""
@@ -299,7 +309,7 @@ class Site:
         refused = None if figures is None else figures.refusal(job, self.limits.parents)
         way = self.inside(job, partition)
         cores = self._cores_of_nodes.get(partition, 0)
-        words = (limit.refusal(way, cores) for limit in self.limits.each if limit.jobs.holds(way))
+        words = (limit.refusal(way, cores) for limit in self._each.find(way))
         return refused or next(filter(None, words), None)
 
 

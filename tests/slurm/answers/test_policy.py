@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import aucsched
 from aucsched import InputError, Job, Snapshot
 from aucsched.cluster.jobs import Span
+from aucsched.cluster.limits import JobSet
 from aucsched.formats.notes import Notes
 from aucsched.slurm.answers.associations import read_limits
 from aucsched.slurm.answers.partitions import read_partitions
@@ -408,6 +410,25 @@ def test_a_qos_that_sets_a_limit_stands_for_that_of_the_association(
     ann = {"account": "physics", "user_name": "ann", "cpus": 4, "tasks": 4, "time_limit": 10}
     rows = [job(n, qos=one, priority=9 - n, **ann) for n, one in enumerate(waiting, 1)]
     assert started(snapshot(*rows, limits=limits, config=config())) == expected
+
+
+def test_only_the_limits_of_its_user_are_looked_at_for_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site has an association for each user, each with the limits that its account gives by default."""
+    holds, calls = JobSet.holds, Counter[str]()
+
+    def counted(self: JobSet, one: Any) -> bool:
+        calls[one.user] += 1
+        return holds(self, one)
+
+    monkeypatch.setattr(JobSet, "holds", counted)
+    users = "".join(f"c|physics|u{number}|3|cpu=8\n" for number in range(300))
+    limits = f"Cluster|Account|User|MaxJobs|MaxTRES\n{users}"
+    mine = {"account": "physics", "partition": "p,q", "state_reason": "AssocMaxJobsLimit"}
+    rows = [job(n, user_name=f"u{n}", cpus=8 + n % 2, **mine) for n in range(1, 4)]
+    made = snapshot(*rows, partitions=partition("p") + partition("q"), limits=limits, config=config())
+    held = {"1": "AssocMaxJobsLimit", "2": None, "3": "AssocMaxJobsLimit"}
+    assert {name: one.hold for name, one in jobs_of(made).items()} == held
+    assert max(calls.values()) < 20
 
 
 @pytest.mark.parametrize(
