@@ -246,7 +246,7 @@ def test_limits_of_a_qos_and_of_an_association_hold_behind_the_gate(site: Site) 
 
 
 def test_a_qos_that_says_how_many_jobs_stands_for_the_association(site: Site) -> None:
-    """Two jobs run where the association allows one; they count, so that one of another QOS waits."""
+    """Two jobs run where the association allows one. They count: one of another QOS waits."""
     log = site.folder / f"home-{OPERATOR}" / "stands.jsonl"
     site.aucsched("gate up --for 600")
     jobs = [site.submit("-q many -n 1", OTHER) for _ in range(2)]

@@ -413,7 +413,7 @@ def test_a_qos_that_sets_a_limit_stands_for_that_of_the_association(
 
 
 def test_only_the_limits_of_its_user_are_looked_at_for_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A site has an association for each user, each with the limits that its account gives by default."""
+    """A site has an association for each user, with the limits that its account gives by default."""
     holds, calls = JobSet.holds, Counter[str]()
 
     def counted(self: JobSet, one: Any) -> bool:
