@@ -76,6 +76,7 @@ def attempt(
         solved = replace(solved, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False, bound=None)
     answer = solved.answer
     is_final = options.is_greedy or (options.weights == "paper" and solved.proved)
+    is_start = is_final or answer.chosen is begun[1]
     has_worth = any(demand.worth is not None for demand in demands)
     spent = made - began, solved.built - made, clock() - solved.built
     return replace(
@@ -83,8 +84,7 @@ def attempt(
         size=size,
         bound=None if has_worth or solved.bound is None else max(solved.bound, answer.priority),
         seconds=Seconds(bids=spent[0], build=spent[1], solve=spent[2], total=sum(spent)),
-        earlier=solved.earlier if answer.table is solved.bids.table else (),
-        first=None if is_final or answer.chosen is begun[1] else _start_of(begun, bids),
+        others=solved.others if is_start else (*solved.others, _start_of(begun, bids)),
     )
 
 

@@ -44,14 +44,12 @@ class MixPolicy:
     As it is jobs start by their priorities alone.
 
     Attributes:
-        equates_limits: jobs that differ in their time limits alone may take each other's place.
-        reserves_later_only: nothing is reserved for a job that would fit now.
-        sees_behind: jobs behind the window may start on what the award leaves.
+        keeps_shares: jobs wait for their shares, not for resources alone. Time limits say who comes
+            first; nothing is reserved for a job that would fit now; the jobs behind the window get
+            their shares in the next pass, which sees them.
     """
 
-    equates_limits: ClassVar = True
-    reserves_later_only: ClassVar = False
-    sees_behind: ClassVar = True
+    keeps_shares: ClassVar = False
 
     @property
     def placer(self) -> Placer | None:
@@ -102,11 +100,7 @@ class Balance(MixPolicy):
     long_first: bool
     overdue: frozenset[str]
     topology: Topology
-    #: Time limits say who comes first; a job that fits now waits for its share, not for resources;
-    #: the next pass, which sees the jobs behind the window, gives them their shares.
-    equates_limits: ClassVar = False
-    reserves_later_only: ClassVar = True
-    sees_behind: ClassVar = False
+    keeps_shares: ClassVar = True
     _place: dict[str, int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:

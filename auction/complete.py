@@ -47,14 +47,14 @@ def complete(step: StepPass) -> None:
         # Who cannot start on all that is free cannot on what is left of it.
         able = (demand for demand in step.window if demand.job.id in step.able)
         yield from map(step.mix.valued, (demand for demand in able if demand.job.id not in won))
-        if step.mix.sees_behind:
+        if not step.mix.keeps_shares:
             yield from behind
             in_time = takewhile(lambda _: not step.is_over(step.end), unread)
             for demand in filter(step.views.could_start, in_time):
                 behind.append(demand)
                 yield demand
 
-    is_only = best is None or not (best.earlier or best.first or best.alone)
+    is_only = best is None or not (best.others or best.alone)
     if is_only and next(waiting(frozenset() if best is None else _winners(best)), None) is None:
         return
     base = counted_award((), step.cluster, options, len(step.window)) if best is None else best
@@ -103,13 +103,8 @@ def _keeps_reservations(award: AttemptResult, step: StepPass) -> bool:
     They were made for those that the auction's own award leaves waiting.
     """
     starts = _winners(award)
-    seen: set[str] = set()
-    for demand in step.window:
-        if not step.reserved.pass_on(starts, seen):
-            break
-        seen.add(demand.job.id)
-        if demand.job.id not in starts | step.reserved.asked and not step.passes_over(demand):
-            return False
+    if next(step.unreserved(starts), None) is not None:
+        return False
     guards = tuple(guard for guard in step.guards if guard.job.id not in starts)
     state = FreeState(award.answer.table, replace(step.cluster, guards=guards))
     return not state.take_all(award.answer.chosen.tolist())
@@ -150,20 +145,17 @@ def _winners(award: AttemptResult) -> frozenset[str]:
 
 
 def _awards(base: AttemptResult, cluster: Cluster, options: StepOptions) -> Iterable[AttemptResult]:
-    """Yield the award, that of jobs that bid alone, those found with less work, and first-fit's."""
+    """Yield an award, that of the jobs that bid alone, and the others, each once."""
     yield base
     if base.alone is not None:
         # Over the same bids no award is worth more than the auction's bound.
         bound = base.bound if base.alone.bids is base.bids else None
         yield replace(base.alone, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False, bound=bound)
-    for chosen in base.earlier:
-        yield other_award(base, base.answer.table, chosen, cluster, options)
-    if base.first is None:
-        return
-    table, chosen = base.first
-    known = (base.answer.chosen, *base.earlier)
-    if table is not base.answer.table or not any(np.array_equal(chosen, one) for one in known):
-        yield other_award(base, table, chosen, cluster, options)
+    known = [(base.answer.table, base.answer.chosen)]
+    for table, chosen in base.others:
+        if not any(table is one and np.array_equal(chosen, award) for one, award in known):
+            known.append((table, chosen))
+            yield other_award(base, table, chosen, cluster, options)
 
 
 def _worth(
@@ -277,7 +269,7 @@ def among(
     chosen = np.array(sorted(place for place in places if place is not None), np.int64)
     answer = answer_of(bids.table, chosen, cluster, options)
     sizes = replace(base.sizes, nodesets=bids.table.general_nodesets, bids=len(bids.table))
-    base = replace(base, bids=bids, answer=answer, sizes=sizes, bound=answer.priority, earlier=(), first=None)
+    base = replace(base, bids=bids, answer=answer, sizes=sizes, bound=answer.priority, others=())
     new = [one for one, place in zip(found, places, strict=True) if place is None]
     return _joined(base, new, cluster, options) if new else base
 

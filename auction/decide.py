@@ -201,12 +201,12 @@ def open_window(
             views,
             options.reservations,
             all_bid_up_to,
-            however_long=mix.equates_limits and not is_reserving and options.objective != "response",
+            however_long=not (mix.keeps_shares or is_reserving or options.objective == "response"),
         )
     reserved = StepReservations(
         state,
         mix.reservations(options.reservations),
-        later_only=mix.reserves_later_only or options.backfills,
+        later_only=mix.keeps_shares or options.backfills,
         is_over=lambda: deadline is not None and clock() >= deadline,
     )
     return StepPass(
@@ -311,16 +311,8 @@ def reserve_for_losers(step: StepPass) -> bool:
     winners = {start.demand.job.id: start for start in step.winners()}
     if best is None:
         return False
-    before: list[StartingJob] = []
-    seen: set[str] = set()
-    for demand in step.window:
-        if not reserved.pass_on(winners, seen):
-            break
-        if demand.job.id in winners:
-            before.append(winners[demand.job.id])
-        elif demand.job.id not in reserved.asked and not step.passes_over(demand):
-            reserved.reserve(demand, before)
-        seen.add(demand.job.id)
+    for demand, before in step.unreserved(winners):
+        reserved.reserve(demand, [winners[job] for job in before if job in winners])
     if len(reserved.guards) == len(step.guards):
         return False
     step.guards = reserved.guards

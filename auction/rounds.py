@@ -241,7 +241,8 @@ def improved(
     old = np.isin(np.arange(len(table)), best.origin)
     won = np.concatenate([old, np.ones(len(new), np.bool_)])[order]
     place = np.argsort(order)
-    awards = (solved.answer.chosen, *solved.earlier) if limit.steps is not None else ()
+    chosen = (solved.answer.chosen, *(award for _, award in solved.others))
+    awards = chosen if limit.steps is not None else ()
     return replace(
         solved,
         bids=replace(bids, table=joined),
@@ -249,7 +250,7 @@ def improved(
         status=SolverStatus.FEASIBLE_AT_LIMIT,
         proved=False,
         bound=None,
-        earlier=tuple(np.sort(place[award]) for award in awards),
+        others=tuple((joined, np.sort(place[award])) for award in awards),
     )
 
 

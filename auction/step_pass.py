@@ -1,6 +1,6 @@
 """A pass's record, which the functions of decide.py read and write: at its end the decision."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -150,6 +150,21 @@ class StepPass:
         if not self.mix.reserves_for(demand, self.options.reservations):
             return True
         return not demand.reserves or self.columns.pools.passes_over(demand.job)
+
+    def unreserved(self, winners: Container[str]) -> Iterator[tuple[Demand, Iterable[str]]]:
+        """Yield the first jobs that an award leaves waiting, without the reservations that they are to get.
+
+        Each with the ids of the jobs before it, in the order of the queue. Who is reserved for meanwhile
+        counts.
+        """
+        before: dict[str, None] = {}
+        for demand in self.window:
+            job = demand.job.id
+            if not self.reserved.pass_on(winners, before):
+                break
+            if job not in winners and job not in self.reserved.asked and not self.passes_over(demand):
+                yield demand, before
+            before[job] = None
 
     def until(self, share: float) -> float | None:
         """Return when a share of the time that is left now is over."""

@@ -34,6 +34,8 @@ from .options import StepOptions
 _STATED_S = 4e-6
 #: Share of the time limit in which the program may be stated where work counts.
 _FOR_STATING = 0.5
+#: A table of bids, and the winners in it, ascending.
+OtherAward = tuple[BidTable, IntArray]
 #: Among bids equally preferred the one with the narrower span is taken, as a share of all nodes:
 #: worth less than one node more or less is worth in (6.5) below 10 000 nodes.
 _NARROW = 1e-4
@@ -41,7 +43,7 @@ _NARROW = 1e-4
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AttemptResult:
-    """What one attempt found; a strategy leaves ``size``, ``seconds`` and ``first`` to the attempt.
+    """What one attempt found; a strategy leaves ``size`` and ``seconds`` to the attempt.
 
     Attributes:
         size: jobs of the window that were looked at.
@@ -52,10 +54,9 @@ class AttemptResult:
         sizes: of the program.
         built: when building it ended, by the options' clock (seconds).
         seconds: that the attempt took.
-        earlier: other awards over the answer's table, found with less work. What one of them leaves
-            may hold more: with all of them looked at, more work is never worse.
-        first: first-fit's award, a table and its winners, ascending, if a strategy found another:
-            what it leaves is tried too, so that no strategy is worth less than the first bids.
+        others: other awards, each a table and the winners in it, ascending: what one of them leaves
+            may hold more. Those found with less work, so that more work is never worse, and
+            first-fit's where a strategy found another, so that none is worth less than the first bids.
         alone: the award of the jobs that counts chose, which bid alone before: it and what it
             leaves are looked at too. Over the same bids the auction's bound is one on it as well.
     """
@@ -69,8 +70,7 @@ class AttemptResult:
     sizes: Sizes = Sizes()
     built: float = 0.0
     seconds: Seconds = Seconds()
-    earlier: tuple[IntArray, ...] = ()
-    first: tuple[BidTable, IntArray] | None = None
+    others: tuple[OtherAward, ...] = ()
     alone: "AttemptResult | None" = None
 
     @property
@@ -254,7 +254,7 @@ def searched(instance: AuctionInstance, *, ends: bool = True) -> AttemptResult:
         bound=found.bound,
         sizes=_packed_sizes(instance.bids, packing),
         built=built,
-        earlier=found.earlier,
+        others=tuple((table, award) for award in found.earlier),
     )
 
 
