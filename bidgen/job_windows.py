@@ -12,7 +12,6 @@ from math import ceil
 
 import numpy as np
 
-from ..cluster.jobs import JobType
 from ..cluster.resources.capacity import IntArray, sorted_places
 from .assemble import EVEN, ChosenWindows, NodesetArena, joined, mode_of
 from .candidates import Reading, most_nodes
@@ -54,37 +53,33 @@ class JobWindows:
 
     def choices(self) -> Iterator[tuple[BidPhase, ChosenWindows]]:
         """Yield the bids of classes A, B and C, and spread bids for a cores-only job."""
-        if self.asked.demand.type is not JobType.CORES:
-            for count in node_counts(self.asked, len(self.field)):
-                windows = fixed_windows(self.field, count, self.asked)
-                yield from self._by_class(windows, mode_of(self.asked.demand))
-            return
-        forward = self._fewest(backward=False)
-        yield from self._by_class(forward, mode_of(self.asked.demand))
-        backward = self._fewest(backward=True)
-        if len(backward):
-            yield BidPhase.ALIGNED, self._drafted(backward, mode_of(self.asked.demand), backward=True)
-        if self.spreads_jobs and not self.asked.demand.exclusive:
-            for windows in self._spread(forward):
-                if self.by_figure:
-                    yield from self._by_class(windows, EVEN)
-                else:
-                    yield BidPhase.SPREAD, self._drafted(windows, EVEN)
+        for windows, mode, is_spread in self._windows():
+            if is_spread and not self.by_figure:
+                yield BidPhase.SPREAD, self._drafted(windows, mode)
+                continue
+            yield from self._by_class(windows, mode)
+            if self.asked.demand.node_counts is None and not is_spread:
+                backward = self._fewest(backward=True)
+                if len(backward):
+                    yield BidPhase.ALIGNED, self._drafted(backward, mode, backward=True)
 
     def unordered(self) -> Iterator[ChosenWindows]:
         """Yield bids of class C on nodes that are no neighbours."""
-        if self.asked.demand.node_counts is None:
-            fewest = self._fewest(backward=False)
-            if not len(fewest):
-                return
-            yield self._drafted(fewest, mode_of(self.asked.demand))
-            if self.spreads_jobs and not self.asked.demand.exclusive:
-                yield from (self._drafted(windows, EVEN) for windows in self._spread(fewest))
+        yield from (self._drafted(windows, mode) for windows, mode, _ in self._windows())
+
+    def _windows(self) -> Iterator[tuple[Windows, int, bool]]:
+        """Yield windows of the fewest nodes, or of as many as asked for, then wider ones to spread cores."""
+        demand, field = self.asked.demand, self.field
+        if demand.node_counts is not None:
+            counts = node_counts(self.asked, len(field))
+            found = (fixed_windows(field, count, self.asked) for count in counts)
+            yield from ((windows, mode_of(demand), False) for windows in found if len(windows))
             return
-        for count in node_counts(self.asked, len(self.field)):
-            windows = fixed_windows(self.field, count, self.asked)
-            if len(windows):
-                yield self._drafted(windows, mode_of(self.asked.demand))
+        fewest = self._fewest(backward=False)
+        if len(fewest):
+            yield fewest, mode_of(demand), False
+            if self.spreads_jobs and not demand.exclusive:
+                yield from ((windows, EVEN, True) for windows in self._spread(fewest))
 
     def _fewest(self, *, backward: bool) -> Windows:
         windows = fewest_windows(self.field, self.asked, backward=backward)
@@ -105,8 +100,6 @@ class JobWindows:
     def _spread(self, fewest: Windows) -> Iterator[Windows]:
         """Yield windows on more nodes than needed: 2, 4 times that, whole nodesets, all joined."""
         most = most_nodes(self.asked.demand, self.asked.variant, len(self.field))
-        if not len(fewest):
-            return
         count = int(fewest.length.min())
         multiples = (length for length in dict.fromkeys((2 * count, 4 * count)) if length <= most)
         found = (fixed_windows(self.field, length, self.asked) for length in multiples)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, SupportsFloat, SupportsIndex, TypeAlias
 
-from .checks import at_least, named
+from .checks import at_least
 from .errors import InputError, errors_below
 from .limits import Owned, members_of
 from .nodes import Resources
@@ -17,12 +17,12 @@ from .value_types import (
     Boolean,
     Choice,
     Coerced,
+    CountMap,
     Embedded,
     HostList,
     HostMap,
     HostSet,
     Integer,
-    IntegerMap,
     IntLike,
     IntLikeByName,
     JobPriority,
@@ -114,21 +114,6 @@ class Range(ValueType):
         return as_span(value, path, self.least)
 
 
-@dataclass(frozen=True, slots=True)
-class RangeMap(ValueType):
-    """Counts or ranges of counts by the name of a gres."""
-
-    def coerced(self, value: Any, path: str) -> Any:
-        """Return a copy with Spans."""
-        if type(value) is dict and not value:
-            return {}
-        if not isinstance(value, Mapping):
-            raise InputError(f"{shown(value)} is not a mapping of names to counts", path=path)
-        for name in value:
-            named(name, path)
-        return {name: as_span(count, f"{path}.{name}") for name, count in value.items()}
-
-
 #: How counts by name are given, and how they are kept.
 SpansByName: TypeAlias = Coerced[Mapping[str, Span], Mapping[str, Counts]]
 
@@ -189,8 +174,8 @@ class Request:
     cores_per_node: OptionalIntLike = member(Integer(1), default=None)
     min_cores_per_node: IntLike = member(Integer(1), default=1)
     cores_per_task: IntLike = member(Integer(1), default=1)
-    gres_per_node: SpansByName = member(RangeMap(), default_factory=dict)
-    gres_total: SpansByName = member(RangeMap(), default_factory=dict)
+    gres_per_node: SpansByName = member(CountMap(Range(0)), default_factory=dict)
+    gres_total: SpansByName = member(CountMap(Range(0)), default_factory=dict)
     memory_mib_per_node: OptionalIntLike = member(Integer(0), default=None)
     memory_mib_per_core: OptionalIntLike = member(Integer(0), default=None)
     exclusive: bool = member(Boolean(), default=False)
@@ -203,7 +188,7 @@ class Request:
     features: NameFrozenSet = member(NameSet(plain=True), default=frozenset())
     required_nodes: NameTuple = member(HostList(), default=())
     excluded_nodes: NameFrozenSet = member(HostSet(), default=frozenset())
-    licenses: IntLikeByName = member(IntegerMap(1), default_factory=dict)
+    licenses: IntLikeByName = member(CountMap(Integer(1)), default_factory=dict)
 
     def __post_init__(self) -> None:
         coerce_members(self)

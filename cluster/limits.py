@@ -11,8 +11,9 @@ from .errors import InputError
 from .text import plural
 from .value_types import (
     Choice,
+    CountMap,
     Embedded,
-    IntegerMap,
+    Integer,
     IntLikeByName,
     Name,
     NameList,
@@ -80,12 +81,12 @@ class FilledNames(NameList):
 
 
 @dataclass(frozen=True, slots=True)
-class LimitMap(IntegerMap):
+class LimitMap(CountMap):
     """What is limited, and to how much."""
 
     def coerced(self, value: Any, path: str) -> Any:
         """Return it with Python's integers."""
-        made: Mapping[str, int] = IntegerMap.coerced(self, value, path)
+        made: Mapping[str, int] = CountMap.coerced(self, value, path)
         if not made:
             raise InputError("nothing is limited", path=path)
         for what in made:
@@ -147,7 +148,7 @@ class Limit:
 
     name: str = member(Name())
     jobs: JobSet = member(Embedded(JobSet), default_factory=JobSet)
-    most: IntLikeByName = member(LimitMap(0), file="max")
+    most: IntLikeByName = member(LimitMap(Integer(0)), file="max")
     per: str | None = member(Choice(JOB_MEMBERS), default=None)
 
     def __post_init__(self) -> None:

@@ -10,10 +10,10 @@ from .text import cut, shown
 from .value_types import (
     Choice,
     Coerced,
+    CountMap,
     Embedded,
     HostList,
     Integer,
-    IntegerMap,
     IntLike,
     IntLikeByName,
     Name,
@@ -83,7 +83,7 @@ class Resources:
 
     cores: IntLike = member(Integer(0))
     memory_mib: OptionalIntLike = member(Integer(0), default=None)
-    gres: IntLikeByName = member(IntegerMap(0), default_factory=dict)
+    gres: IntLikeByName = member(CountMap(Integer(0)), default_factory=dict)
 
     def __post_init__(self) -> None:
         coerce_members(self)

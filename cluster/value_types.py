@@ -219,22 +219,20 @@ class IntegerList(ValueType):
 
 
 @dataclass(frozen=True, slots=True)
-class IntegerMap(ValueType):
-    """Integers by name, each from ``least`` on."""
+class CountMap(ValueType):
+    """Counts by name, each of one type: integers, or ranges of them."""
 
-    least: int
+    of: ValueType
 
     def coerced(self, value: Any, path: str) -> Any:
-        """Return a copy with Python's integers."""
+        """Return a copy with counts of that type."""
         if type(value) is dict and not value:
             return {}
         if not isinstance(value, Mapping):
             raise InputError(f"{shown(value)} is not a mapping of names to counts", path=path)
-        counts = {name: as_int(count) for name, count in value.items()}
-        for name, count in counts.items():
+        for name in value:
             named(name, path)
-            at_least(count, self.least, f"{path}.{name}")
-        return counts
+        return {name: self.of.coerced(count, f"{path}.{name}") for name, count in value.items()}
 
 
 @dataclass(frozen=True, slots=True)

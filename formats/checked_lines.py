@@ -44,6 +44,7 @@ class CheckedLines:
             self.size = os.fstat(self._handle).st_size
             if not self.held:
                 sync(self.path.resolve().parent)
+            self.take_up()
         except BaseException:
             os.close(self._handle)
             raise
@@ -57,6 +58,9 @@ class CheckedLines:
     def close(self) -> None:
         """Let the file go; texts that were not written are lost."""
         os.close(self._handle)
+
+    def take_up(self) -> None:
+        """Go on from what it held, as journals of a kind do; what this raises lets the file go."""
 
     def append(self, text: bytes) -> None:
         """Append a text, and those that wait; when this returns they are on the disk."""

@@ -56,7 +56,9 @@ def preference_f(table: BidTable, nodes: int, constants: Constants) -> FloatArra
     F = 1 − k1 − k2·|N_c|/(|N|+1) − k3·|S_c|/(|S|+1) + k4·(R_i+1)/(R_max+1), the last term a mean
     over the job's gres.
     """
-    of_cores = np.array([demand.type is JobType.CORES for demand in table.demands], np.bool_)[table.job]
+    of_cores = np.array([demand.job.request.type is JobType.CORES for demand in table.demands], np.bool_)[
+        table.job
+    ]
     k = np.where(
         of_cores[:, None],
         np.array(constants[True])[table.bid_class],

@@ -155,64 +155,58 @@ class Journal(CheckedLines):
         runs: Sequence[Row],
         versions: Mapping[str, Any],
     ) -> None:
-        self._runs = runs
+        self._runs, self._identity = runs, dict(identity)
+        self.begun_with = versions
         self.rows: dict[int, Row] = {}
         super().__init__(path, kind="journal of a sweep", owner="sweep")
-        try:
-            self.begun_with = self._resumed(identity) or self._begin(identity, versions)
-        except BaseException:
-            self.close()
-            raise
 
     def add(self, row: Row) -> None:
         """Append a row; when this returns it is on the disk."""
         self.append(_text({"row": row}))
 
-    def _begin(self, identity: Mapping[str, str], versions: Mapping[str, Any]) -> Mapping[str, Any]:
-        head = {"format": FORMAT, "sweep": dict(identity), "versions": dict(versions)}
-        self.append(_text(head))
-        return versions
-
-    def _resumed(self, identity: Mapping[str, str]) -> Mapping[str, Any] | None:
-        """Read what is done; None when it has yet to begin."""
+    def take_up(self) -> None:
+        """Read what is done; a journal that has yet to begin says which sweep it is."""
         if not self.held:
-            return None
+            head = {"format": FORMAT, "sweep": self._identity, "versions": dict(self.begun_with)}
+            self.append(_text(head))
+            return
         (first,) = self.decoded(_Head, first=1, most=1)
-        head = self._grown(first, identity)
-        self._check_head(head, identity)
+        grown = self._grown(first)
+        self._check_head(grown)
         for number, line in enumerate(self.decoded(_Line, first=2), start=2):
-            self._check_row(line.row, number, identity)
+            self._check_row(line.row, number)
             self.rows[int(str(line.row["run"]))] = line.row
-        return head.versions
+        self.begun_with = grown.versions
 
-    def _grown(self, head: _Head, identity: Mapping[str, str]) -> _Head:
+    def _grown(self, head: _Head) -> _Head:
         """Let the journal be that of a larger sweep, where all its runs are among the larger one's.
 
         The file is replaced whole: a kill leaves the old journal or the new one. What is no such
         journal is left alone, to be refused.
         """
-        if head.sweep == dict(identity) or any(head.sweep.get(name) != identity.get(name) for name in _SAME):
+        identity = self._identity
+        if head.sweep == identity or any(head.sweep.get(name) != identity.get(name) for name in _SAME):
             return head
         try:
             before = [line.row for line in self.decoded(_Line, first=2)]
         except InputError:
             return head
         rows = _renumbered(before, self._runs, identity)
-        grown = msgspec.structs.replace(head, sweep=dict(identity))
+        grown = msgspec.structs.replace(head, sweep=identity)
         texts = [_text(msgspec.structs.asdict(grown)), *(_text({"row": row}) for row in rows)]
         if not rows or not self.begin_again(texts):
             return head
         self.held = texts
         return grown
 
-    def _check_row(self, row: Row, number: int, identity: Mapping[str, str]) -> None:
+    def _check_row(self, row: Row, number: int) -> None:
         """Refuse a row that is no run of this sweep with its options; old ones lack defaults."""
         run = row.get("run")
         if not isinstance(run, int) or not 0 <= run < len(self._runs):
             runs = len(self._runs)
             raise self.error(f"line {number}: run {run!r} is not one of this sweep's {runs}")
         for name, value in self._runs[run].items():
-            is_older = row.get(name) is None and flag_of(name) not in identity
+            is_older = row.get(name) is None and flag_of(name) not in self._identity
             if row.get(name) != value and not is_older:
                 told = f"run {run} has {name} {value}, not {row.get(name)!r:.60}"
                 raise self.error(f"line {number}: {told}")
@@ -224,12 +218,12 @@ class Journal(CheckedLines):
         if not row.get("status") or (row["status"] == FAILED and not row.get("error")):
             raise self.error(f"line {number}: run {run} does not say how it ended")
 
-    def _check_head(self, head: _Head, identity: Mapping[str, str]) -> None:
+    def _check_head(self, head: _Head) -> None:
         """Refuse another sweep's journal."""
         if head.format != FORMAT:
             raise self.error(f"{head.format!r} is not {FORMAT!r}")
-        for name in dict.fromkeys((*_SAME, *head.sweep, *identity)):
-            then, now = head.sweep.get(name), identity.get(name)
+        for name in dict.fromkeys((*_SAME, *head.sweep, *self._identity)):
+            then, now = head.sweep.get(name), self._identity.get(name)
             if then != now:
                 difference = f"the sweep it holds has {_setting(name, then)}, this one {_setting(name, now)}"
                 raise self.error(f"{difference}; give another -o, or remove it to start over")

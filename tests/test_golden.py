@@ -354,7 +354,9 @@ def test_preference_stays_in_the_ranges_of_4_11(seed: int, order: str) -> None:
     assert (table.nodesets >= 1).all()
     assert (table.nodesets <= table.general_nodesets).all()
     preference = preference_f(table, len(columns.names), TABLE_4_4)
-    is_type_one = np.array([one.type is JobType.CORES for one in table.demands], np.bool_)[table.job]
+    is_type_one = np.array([one.job.request.type is JobType.CORES for one in table.demands], np.bool_)[
+        table.job
+    ]
     for bid_class, (low, high) in enumerate([(0.75, 1), (0.5, 0.75), (0, 0.5)]):
         of_class = preference[is_type_one & (table.bid_class == bid_class)]
         assert ((of_class > low) & (of_class < high)).all()

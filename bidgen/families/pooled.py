@@ -69,7 +69,7 @@ class Licenses(Pooled):
     def claims(self, table: BidTable, columns: Columns) -> Iterator[Claim]:
         """Yield what bids take of each licence: what their jobs ask for."""
         for number, name in enumerate(columns.pools.find(LicensePool).free):
-            counts = np.array([demand.licenses.get(name, 0) for demand in table.demands], np.int64)
+            counts = np.array([one.job.request.licenses.get(name, 0) for one in table.demands], np.int64)
             taking = counts[table.job]
             yield claim_of_pool(Resource(_LICENSES, name), f"license{number}", taking, columns)
 

@@ -1,14 +1,14 @@
 """A job's request turned into numbers to compare with columns, and the nodes it may ever use."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from math import ceil, inf
 
 import numpy as np
 
-from ..jobs import Job, JobType, Request, Span
+from ..jobs import Job, Request, Span
 from ..network import Network, NetworkKind
 from ..nodes import Node, PartitionState
 from ..schedule import Reason
@@ -59,7 +59,6 @@ class Demand:
 
     index: int
     job: Job
-    type: JobType
     unit: int
     units: int | None
     units_per_node: int | None
@@ -71,7 +70,6 @@ class Demand:
     contiguous: bool
     max_switches: int | None
     required: IntArray
-    licenses: Mapping[str, int]
     variants: tuple[Variant, ...]
     kind: int = -1
     form: int = -1
@@ -396,7 +394,6 @@ def _demand(job: Job, index: int, columns: Columns, variants: tuple[Variant, ...
     return Demand(
         index=index,
         job=job,
-        type=request.type,
         unit=unit,
         units=None if request.cores is None or per_node is not None else request.cores // unit,
         units_per_node=per_node,
@@ -408,7 +405,6 @@ def _demand(job: Job, index: int, columns: Columns, variants: tuple[Variant, ...
         contiguous=request.contiguous,
         max_switches=request.max_switches,
         required=np.array(sorted(columns.index[name] for name in request.required_nodes), np.int64),
-        licenses=request.licenses,
         variants=variants,
     )
 

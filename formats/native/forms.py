@@ -21,7 +21,7 @@ import msgspec
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError, errors_below
-from ...cluster.jobs import Job, Range, RangeMap, Request, RunningJob, Span
+from ...cluster.jobs import Job, Range, Request, RunningJob, Span
 from ...cluster.limits import AMOUNTS, FilledNames, Limit, LimitMap
 from ...cluster.nodes import Resources, Switch
 from ...cluster.text import utc
@@ -31,6 +31,7 @@ from ...cluster.value_types import (
     Anything,
     Boolean,
     Choice,
+    CountMap,
     Embedded,
     Entries,
     EntryMap,
@@ -39,7 +40,6 @@ from ...cluster.value_types import (
     HostSet,
     Integer,
     IntegerList,
-    IntegerMap,
     JobPriority,
     Name,
     NameList,
@@ -74,10 +74,6 @@ def saying(kind: Any, **keywords: Any) -> Any:
 def integers(least: int) -> Any:
     """Return the JSON type of integers from ``least`` on."""
     return saying(int, minimum=least, maximum=LARGEST_COUNT)
-
-
-def _by_name(values: Any) -> Any:
-    return GenericAlias(dict, (saying(str, minLength=1), values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +153,20 @@ def _choice(kind: Choice) -> Form:
     return Form(saying(str, pattern=f"^({words})$"))
 
 
+def _counts(kind: CountMap) -> Form:
+    of = FORMS[type(kind.of)](kind.of)
+    write = of.write or int
+    return Form(
+        GenericAlias(dict, (saying(str, minLength=1), of.json)),
+        write=lambda counts: {name: write(count) for name, count in counts.items()},
+    )
+
+
 def _limits(kind: LimitMap) -> Form:
     names = saying(str, pattern=f"^({'|'.join(AMOUNTS)}|gres/[^/\\s]+)$")
-    return Form(saying(GenericAlias(dict, (names, integers(kind.least))), minProperties=1), write=dict)
+    return Form(
+        saying(GenericAlias(dict, (names, FORMS[type(kind.of)](kind.of).json)), minProperties=1), write=dict
+    )
 
 
 class FileObject(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -248,12 +255,9 @@ FORMS: dict[type[ValueType], Callable[[Any], Form]] = {
     Boolean: lambda _: Form(bool),
     Integer: lambda kind: Form(integers(kind.least)),
     IntegerList: lambda kind: Form(GenericAlias(list, (integers(kind.least),)), write=list),
-    IntegerMap: lambda kind: Form(_by_name(integers(kind.least)), write=dict),
+    CountMap: _counts,
     LimitMap: _limits,
     Range: lambda kind: Form(_range(kind.least), write=_written_span),
-    RangeMap: lambda _: Form(
-        _by_name(_range(0)), write=lambda spans: {name: _written_span(span) for name, span in spans.items()}
-    ),
     SecondsByCount: lambda _: Form(saying(_SECONDS, propertyNames={"pattern": "^[1-9][0-9]{0,12}$"})),
     Number: _number,
     Text: lambda _: Form(str),

@@ -15,9 +15,9 @@ from pathlib import Path
 from ...cluster.errors import InputError
 from ...cluster.snapshot import Snapshot
 from ...cluster.value_types import (
+    CountMap,
     Entries,
     Integer,
-    IntegerMap,
     IntLike,
     IntLikeByName,
     Many,
@@ -38,7 +38,7 @@ FORMAT = "aucsched-requests/1"
 
 
 @dataclass(frozen=True, slots=True)
-class CoresByHost(IntegerMap):
+class CoresByHost(CountMap):
     """Cores by node; files may write several nodes as a hostlist."""
 
 
@@ -80,7 +80,7 @@ class Release:
     """A running job gives back cores of some of its nodes, which may be all of them."""
 
     job: str = member(Name())
-    cores: IntLikeByName = member(CoresByHost(1), file="nodes")
+    cores: IntLikeByName = member(CoresByHost(Integer(1)), file="nodes")
 
     def __post_init__(self) -> None:
         coerce_members(self)

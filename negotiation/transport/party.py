@@ -115,12 +115,8 @@ class PartyJournal(CheckedLines):
         self.notes: dict[str, str] = {}
         self.checkpoint: Checkpoint | None = None
         self._every, self._identity = checkpoint_entries, dict(identity)
+        self.happened: tuple[tuple[Happening, str], ...] = ()
         super().__init__(path, kind="journal of a negotiation", owner="process")
-        try:
-            self.happened = self._entries_of(identity)
-        except BaseException:
-            self.close()
-            raise
         self._begun_with = len(self.checkpoint.state) + len(self.checkpoint.memory) if self.checkpoint else 0
         self._entries = len(self.happened)
 
@@ -161,11 +157,12 @@ class PartyJournal(CheckedLines):
             self.notes.update(notes)
             self.append(msgspec.json.encode(_Line(notes=dict(notes))))
 
-    def _entries_of(self, identity: Mapping[str, str]) -> tuple[tuple[Happening, str], ...]:
+    def take_up(self) -> None:
+        """Read what happened; a journal that has yet to begin says whose it is."""
         if not self.held:
-            self.append(msgspec.json.encode(_Head(format=FORMAT, identity=dict(identity))))
-            return ()
-        self._check_head(self.held[0], identity)
+            self.append(msgspec.json.encode(_Head(format=FORMAT, identity=self._identity)))
+            return
+        self._check_head(self.held[0])
         lines = self.decoded(_Line, first=2)
         for line in lines:
             self.notes.update(line.notes)
@@ -176,17 +173,17 @@ class PartyJournal(CheckedLines):
             version = self.checkpoint.version
             raise self.error(f"its checkpoint is of aucsched {version}, this is {__version__}")
         happenings = ((line.event if line.event is not None else line.message, line.sent) for line in lines)
-        return tuple((happening, sent) for happening, sent in happenings if happening is not None)
+        self.happened = tuple((one, sent) for one, sent in happenings if one is not None)
 
-    def _check_head(self, text: bytes, identity: Mapping[str, str]) -> None:
+    def _check_head(self, text: bytes) -> None:
         try:
             head = decode(text, _Head)
         except InputError as error:
             raise self.error(f"it is not a journal of a negotiation: {error}") from error
         if head.format != FORMAT:
             raise self.error(f"{head.format!r} is not {FORMAT!r}")
-        for name in {**head.identity, **identity}:
-            then, now = head.identity.get(name, "none"), identity.get(name, "none")
+        for name in {**head.identity, **self._identity}:
+            then, now = head.identity.get(name, "none"), self._identity.get(name, "none")
             if then != now:
                 difference = f"it was begun with {name} {then}, this run has {now}"
                 raise self.error(f"{difference}; remove it to start over")

@@ -333,7 +333,7 @@ class NodePools:
             if kind in self._total.gres
         )
         nodes = max(request.fewest_nodes, per_gres, 1)
-        if demand.type is JobType.CORES:
+        if request.type is JobType.CORES:
             nodes = max(nodes, ceil(request.fewest_cores / max(whole, 1)))
         if demand.exclusive:
             return nodes * whole

@@ -165,7 +165,7 @@ def whole_nodes(demand: Demand, columns: Columns) -> int:
 
 def _is_counted(demand: Demand, columns: Columns) -> bool:
     """Return whether any cores would do for a job, or any whole nodes."""
-    if demand.counts_memory or demand.licenses or demand.unit > 1:
+    if demand.counts_memory or demand.job.request.licenses or demand.unit > 1:
         return False
     if any(variant.gres or variant.gres_total for variant in demand.variants):
         return False

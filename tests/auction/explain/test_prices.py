@@ -120,7 +120,8 @@ def proved(cluster: Snapshot, found: Market) -> float:
     gains: dict[int, float] = {}
     for bid, job in enumerate(table.job.tolist()):
         cost = sum(
-            price * table.demands[job].licenses.get(what.name, 0) for what, price in prices.of_pools.items()
+            price * table.demands[job].job.request.licenses.get(what.name, 0)
+            for what, price in prices.of_pools.items()
         )
         for entry in range(table.indptr[bid], table.indptr[bid + 1]):
             amounts = {"cores": table.cores, **table.gres}
