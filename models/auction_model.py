@@ -98,10 +98,6 @@ class AuctionModel(Model):
         """The bids, and whatever else there is after them."""
         return self.bids
 
-    def maximise(self) -> None:
-        """Σ_j Σ_{i ∈ B_j} w_i·b_i: equation (5.1) or (6.1), w_i by priorities alone."""
-        self._maximise(self.bids)
-
     def constrain(self) -> None:
         """State every family of constraints."""
         self.one_bid_per_job()

@@ -165,10 +165,6 @@ class Ipsched(Model):
             for number, option in enumerate(self.options)
         ]
 
-    def maximise(self) -> None:
-        """Σ w·s of each job's variants, w its priority: the first stage of (3.1)."""
-        self._maximise(self.s)
-
     @cached_property
     def first_weights(self) -> list[Weight]:
         """The exact worth of each s: P_j, or P_j·R_j^cpu."""

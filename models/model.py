@@ -180,10 +180,6 @@ class Model(ABC):
         """Create the variables that every window has."""
 
     @abstractmethod
-    def maximise(self) -> None:
-        """State the objective of the first stage."""
-
-    @abstractmethod
     def constrain(self) -> None:
         """State every family of constraints."""
 
@@ -266,10 +262,10 @@ class Model(ABC):
         """Of the columns, for a file."""
         return tuple(variable.name for variable in self.variables)
 
-    def _maximise(self, variables: list[LpVariable]) -> None:
-        """Let the first variables count their weights."""
-        weights = [float(weight) for weight in self.first_weights]
-        self.problem.setObjective(LpAffineExpression(list(zip(variables, weights, strict=True))))
+    def maximise(self) -> None:
+        """Σ w·x over the first variables, w by priorities alone: (3.1), (5.1) or (6.1), the first stage."""
+        weights = map(float, self.first_weights)
+        self.problem.setObjective(LpAffineExpression(list(zip(self.variables, weights, strict=False))))
 
     def _row(self, name: str, terms: Terms, sense: int, right: int) -> None:
         """Add the row Σ amount·variable ≤, = or ≥ ``right``."""
