@@ -84,7 +84,7 @@ def attempt(
         size=size,
         bound=None if has_worth or solved.bound is None else max(solved.bound, answer.priority),
         seconds=Seconds(bids=spent[0], build=spent[1], solve=spent[2], total=sum(spent)),
-        others=solved.others if is_start else (*solved.others, _start_of(begun, bids)),
+        alternatives=solved.alternatives if is_start else (*solved.alternatives, _start_of(begun, bids)),
     )
 
 

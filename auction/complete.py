@@ -54,7 +54,7 @@ def complete(step: StepPass) -> None:
                 behind.append(demand)
                 yield demand
 
-    is_only = best is None or not (best.others or best.alone)
+    is_only = best is None or not (best.alternatives or best.alone)
     if is_only and next(waiting(frozenset() if best is None else _winners(best)), None) is None:
         return
     base = counted_award((), step.cluster, options, len(step.window)) if best is None else best
@@ -152,7 +152,7 @@ def _awards(base: AttemptResult, cluster: Cluster, options: StepOptions) -> Iter
         bound = base.bound if base.alone.bids is base.bids else None
         yield replace(base.alone, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False, bound=bound)
     known = [(base.answer.table, base.answer.chosen)]
-    for table, chosen in base.others:
+    for table, chosen in base.alternatives:
         if not any(table is one and np.array_equal(chosen, award) for one, award in known):
             known.append((table, chosen))
             yield other_award(base, table, chosen, cluster, options)
@@ -269,7 +269,7 @@ def among(
     chosen = np.array(sorted(place for place in places if place is not None), np.int64)
     answer = answer_of(bids.table, chosen, cluster, options)
     sizes = replace(base.sizes, nodesets=bids.table.general_nodesets, bids=len(bids.table))
-    base = replace(base, bids=bids, answer=answer, sizes=sizes, bound=answer.priority, others=())
+    base = replace(base, bids=bids, answer=answer, sizes=sizes, bound=answer.priority, alternatives=())
     new = [one for one, place in zip(found, places, strict=True) if place is None]
     return _joined(base, new, cluster, options) if new else base
 

@@ -241,7 +241,7 @@ def improved(
     old = np.isin(np.arange(len(table)), best.origin)
     won = np.concatenate([old, np.ones(len(new), np.bool_)])[order]
     place = np.argsort(order)
-    chosen = (solved.answer.chosen, *(award for _, award in solved.others))
+    chosen = (solved.answer.chosen, *(award for _, award in solved.alternatives))
     awards = chosen if limit.steps is not None else ()
     return replace(
         solved,
@@ -250,7 +250,7 @@ def improved(
         status=SolverStatus.FEASIBLE_AT_LIMIT,
         proved=False,
         bound=None,
-        others=tuple((joined, np.sort(place[award])) for award in awards),
+        alternatives=tuple((joined, np.sort(place[award])) for award in awards),
     )
 
 

@@ -35,7 +35,7 @@ _STATED_S = 4e-6
 #: Share of the time limit in which the program may be stated where work counts.
 _FOR_STATING = 0.5
 #: A table of bids, and the winners in it, ascending.
-OtherAward = tuple[BidTable, IntArray]
+Alternative = tuple[BidTable, IntArray]
 #: Among bids equally preferred the one with the narrower span is taken, as a share of all nodes:
 #: worth less than one node more or less is worth in (6.5) below 10 000 nodes.
 _NARROW = 1e-4
@@ -54,7 +54,7 @@ class AttemptResult:
         sizes: of the program.
         built: when building it ended, by the options' clock (seconds).
         seconds: that the attempt took.
-        others: other awards, each a table and the winners in it, ascending: what one of them leaves
+        alternatives: other awards, each a table and the winners in it, ascending: what one of them leaves
             may hold more. Those found with less work, so that more work is never worse, and
             first-fit's where a strategy found another, so that none is worth less than the first bids.
         alone: the award of the jobs that counts chose, which bid alone before: it and what it
@@ -70,7 +70,7 @@ class AttemptResult:
     sizes: Sizes = Sizes()
     built: float = 0.0
     seconds: Seconds = Seconds()
-    others: tuple[OtherAward, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
     alone: "AttemptResult | None" = None
 
     @property
@@ -254,7 +254,7 @@ def searched(instance: AuctionInstance, *, ends: bool = True) -> AttemptResult:
         bound=found.bound,
         sizes=_packed_sizes(instance.bids, packing),
         built=built,
-        others=tuple((table, award) for award in found.earlier),
+        alternatives=tuple((table, award) for award in found.earlier),
     )
 
 

@@ -96,6 +96,22 @@ class Resources:
         gres = {name: min(count, most.gres.get(name, 0)) for name, count in self.gres.items()}
         return Resources(cores=min(self.cores, most.cores), memory_mib=memory, gres=gres)
 
+    def less(self, held: "Resources | None") -> "Resources":
+        """Return the rest after jobs took their part; memory is None where it is not limited."""
+        if held is None:
+            return self
+        memory = None if self.memory_mib is None else self.memory_mib - (held.memory_mib or 0)
+        gres = {name: count - held.gres.get(name, 0) for name, count in self.gres.items()}
+        return Resources(cores=self.cores - held.cores, memory_mib=memory, gres=gres)
+
+    def plus(self, more: "Resources") -> "Resources":
+        """Return the sum of both; memory is None where neither counts it."""
+        memory = None
+        if self.memory_mib is not None or more.memory_mib is not None:
+            memory = (self.memory_mib or 0) + (more.memory_mib or 0)
+        gres = {name: self.gres.get(name, 0) + more.gres.get(name, 0) for name in {**self.gres, **more.gres}}
+        return Resources(cores=self.cores + more.cores, memory_mib=memory, gres=gres)
+
     def beyond(self, most: "Resources") -> Iterator[tuple[str, int, int | None]]:
         """Yield what is above other amounts: member, this one, the other (None: no such gres)."""
         if self.cores > most.cores:

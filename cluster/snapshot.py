@@ -1,6 +1,5 @@
 """A cluster and its queue at one moment, checked as a whole on construction."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from .checks import known, unique
@@ -138,27 +137,12 @@ def check_waiting(
 
 
 def held_resources(running: Iterable[RunningJob]) -> dict[str, Resources]:
-    """Return what running jobs hold together, by node name; memory 0 where none is counted."""
-    cores: Counter[str] = Counter()
-    memory: Counter[str] = Counter()
-    gres: dict[str, Counter[str]] = {}
+    """Return what running jobs hold together, by node name."""
+    held: dict[str, Resources] = {}
     for job in running:
         for name, use in job.nodes.items():
-            cores[name] += use.cores
-            memory[name] += use.memory_mib or 0
-            gres.setdefault(name, Counter()).update(use.gres)
-    return {
-        name: Resources(cores=cores[name], memory_mib=memory[name], gres=dict(gres[name])) for name in gres
-    }
-
-
-def free_resources(total: Resources, held: Resources | None) -> Resources:
-    """Return a node's ``total`` less the ``held`` of running jobs (memory None: no limit)."""
-    if held is None:
-        return total
-    memory = None if total.memory_mib is None else total.memory_mib - (held.memory_mib or 0)
-    gres = {name: count - held.gres.get(name, 0) for name, count in total.gres.items()}
-    return Resources(cores=total.cores - held.cores, memory_mib=memory, gres=gres)
+            held[name] = held[name].plus(use) if name in held else use
+    return held
 
 
 def _check_size(count: int, limit: int, what: str) -> None:
@@ -175,6 +159,6 @@ def _fits(held: Resources, total: Resources, path: str) -> None:
 
 def check_free(node: Node, held: Resources, path: str = "") -> None:
     """Raise InputError when a node's free figures exceed what is left beside ``held``."""
-    for what, free, left in node.free.beyond(free_resources(node.total, held)):
+    for what, free, left in node.free.beyond(node.total.less(held)):
         message = f"{free} is above the {left} that running jobs leave"
         raise InputError(message, path=f"{path}free_{what}")

@@ -108,7 +108,7 @@ class _Parts:
         if joined.answer.value[0] < sum(bid_weights(first, self._options.objective)):
             # How far others might be above it is not known.
             return replace(other_award(joined, first, placed, cluster, self._options), bound=None)
-        return joined if self._options.is_greedy else replace(joined, others=((first, placed),))
+        return joined if self._options.is_greedy else replace(joined, alternatives=((first, placed),))
 
     def _left_s(self) -> float:
         return NO_LIMIT_S if self._deadline is None else self._deadline - self._options.clock()

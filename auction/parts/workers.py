@@ -190,7 +190,7 @@ def _held_there(auction: WorkerTask, seconds: float | None, latest: float | None
         compiled_loop()
         if seconds is not None and latest is not None:
             seconds = max(_LEAST_S, min(seconds, latest - time.time()))
-        return replace(_with_jobs(_held_for(auction, seconds), ()), others=())
+        return replace(_with_jobs(_held_for(auction, seconds), ()), alternatives=())
 
 
 def _with_jobs(result: AttemptResult, demands: tuple[Demand, ...]) -> AttemptResult:

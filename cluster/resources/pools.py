@@ -267,19 +267,15 @@ class Pools:
         """
         taken = dict(self._taken)
         for other in others:
-            for resource, amount in other._taken.items():  # noqa: SLF001 - of the same class
-                if self._lasting(resource) is not Lasting.STEP:
-                    taken[resource] = max(taken.get(resource, 0), amount)
+            for resource, amount in self.going_on(other._taken.items()):  # noqa: SLF001 - of the same class
+                taken[resource] = max(taken.get(resource, 0), amount)
         return Pools(self._pools, taken, self._running)
 
     def begin_step(self) -> bool:
         """Forget what was taken for the step before only; return whether there was any."""
         if not self.counts_step:
             return False
-        kept = {
-            resource: n for resource, n in self._taken.items() if self._lasting(resource) is not Lasting.STEP
-        }
-        self._taken = kept
+        self._taken = dict(self.going_on(self._taken.items()))
         return True
 
     @property

@@ -16,7 +16,7 @@ from ...cluster.errors import InputError, OptionError, errors_below
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.schedule import document_text as lines_of
 from ...cluster.schedule import text_of_lines
-from ...cluster.snapshot import Snapshot, check_free, free_resources, held_resources
+from ...cluster.snapshot import Snapshot, check_free, held_resources
 from ...cluster.text import shown
 from ...cluster.value_types import Choice
 from ...cluster.workload import ClusterWorkload, Outage
@@ -76,7 +76,7 @@ def _node(name: str, entry: NodeWire, alike: dict[str, Any], held: Resources | N
     total = alike["total"]
     # Snapshot refuses what is above the total, with the running job's path.
     capped = None if held is None else held.within(total)
-    node = Node(name=name, free=_free(entry, free_resources(total, capped)), **alike)
+    node = Node(name=name, free=_free(entry, total.less(capped)), **alike)
     # A running job that does not fit is the greater error: Snapshot names it.
     if held is not None and capped is not None and (held.cores, held.gres) == (capped.cores, capped.gres):
         check_free(node, capped)
@@ -100,7 +100,7 @@ def _free(entry: NodeWire, left: Resources) -> Resources:
 def written_nodes(nodes: Iterable[Node], held: Mapping[str, Resources]) -> list[NodeWire]:
     """Return the nodes' entries, neighbours alike as one hostlist; ``held``: what runs, by node."""
     entries: list[NodeWire] = []
-    written = ((_entry(node, free_resources(node.total, held.get(node.name))), node.name) for node in nodes)
+    written = ((_entry(node, node.total.less(held.get(node.name))), node.name) for node in nodes)
     for encoded, group in groupby(written, key=lambda pair: msgspec.json.encode(pair[0])):
         names = [name for _, name in group]
         like = msgspec.json.decode(encoded, type=NodeWire)

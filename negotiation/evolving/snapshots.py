@@ -16,7 +16,7 @@ from ...cluster.limits import members_of
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.resources.allocation import Allocation, resources_of
 from ...cluster.resources.demand import Demand, DemandReader
-from ...cluster.snapshot import Snapshot, free_resources
+from ...cluster.snapshot import Snapshot
 from ...topology.tree import topology_of
 from .iteration import OVERDUE_S, WaitingJob
 from .requests import GrowthRequest, RequestBatch
@@ -29,7 +29,7 @@ def held_more(snapshot: Snapshot, job: str, more: Mapping[str, Resources]) -> Sn
     """Return the snapshot with a running job that holds more."""
 
     def grown(one: RunningJob) -> RunningJob:
-        sums = {name: _sum(one.nodes[name], use) if name in one.nodes else use for name, use in more.items()}
+        sums = {name: one.nodes[name].plus(use) if name in one.nodes else use for name, use in more.items()}
         return replace(one, nodes={**one.nodes, **sums})
 
     running = tuple(grown(one) if one.id == job else one for one in snapshot.running)
@@ -43,7 +43,7 @@ def held_less(snapshot: Snapshot, job: str, less: Mapping[str, Resources]) -> Sn
         if one.id != job:
             running.append(one)
             continue
-        left = {name: free_resources(use, less.get(name)) for name, use in one.nodes.items()}
+        left = {name: use.less(less.get(name)) for name, use in one.nodes.items()}
         kept = {name: use for name, use in left.items() if use.cores or name not in less}
         if kept:
             running.append(replace(one, nodes=kept))
@@ -76,19 +76,9 @@ def parts_of(job: RunningJob, cores: Mapping[str, int]) -> dict[str, Resources]:
     }
 
 
-def _sum(one: Resources, other: Resources) -> Resources:
-    memory = None
-    if one.memory_mib is not None or other.memory_mib is not None:
-        memory = (one.memory_mib or 0) + (other.memory_mib or 0)
-    names = {*one.gres, *other.gres}
-    gres = {name: one.gres.get(name, 0) + other.gres.get(name, 0) for name in names}
-    return Resources(cores=one.cores + other.cores, memory_mib=memory, gres=gres)
-
-
 def _taken(nodes: tuple[Node, ...], uses: Mapping[str, Resources]) -> tuple[Node, ...]:
     return tuple(
-        replace(node, free=free_resources(node.free, uses[node.name])) if node.name in uses else node
-        for node in nodes
+        replace(node, free=node.free.less(uses[node.name])) if node.name in uses else node for node in nodes
     )
 
 
@@ -99,7 +89,7 @@ def _with_back(node: Node, use: Resources) -> Node:
         gres={name: count for name, count in use.gres.items() if name in node.total.gres},
     )
     state = NodeState.MIXED if node.state in _BUSY else node.state
-    return replace(node, free=_sum(node.free, known), state=state)
+    return replace(node, free=node.free.plus(known), state=state)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

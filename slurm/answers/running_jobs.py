@@ -17,7 +17,6 @@ from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
 from ...cluster.nodes import Resources
-from ...cluster.snapshot import free_resources
 from ...cluster.text import plural
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
@@ -88,7 +87,7 @@ def _fitted(
         fitted = _cut(amount, left[name])
         if lost := _lost(amount, fitted):
             notes.add("running jobs", f"job {job} on node {name}: {lost} above what the node has are dropped")
-        left[name] = free_resources(left[name], fitted)
+        left[name] = left[name].less(fitted)
         yield name, fitted
 
 

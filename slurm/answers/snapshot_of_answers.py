@@ -11,7 +11,7 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.resources.pools import LimitPool, Pools
-from ...cluster.snapshot import Snapshot, free_resources, held_resources
+from ...cluster.snapshot import Snapshot, held_resources
 from ...formats.file_kinds import is_json
 from ...formats.hostlist import one_file
 from ...formats.native.topology_wire import Laid
@@ -339,7 +339,7 @@ def _nodes(
     nodes: list[Node] = []
     for one in figures:
         node = one.node
-        left = free_resources(node.total, held.get(node.name))
+        left = node.total.less(held.get(node.name))
         _note_disagreement(one, left, notes)
         state = node.state
         if node.name in full and state is NodeState.RESERVED:

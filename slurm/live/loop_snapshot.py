@@ -16,7 +16,7 @@ from ...cluster.network import alone_on
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.promises import NONE
 from ...cluster.resources.demand import Demand, DemandReader
-from ...cluster.snapshot import Snapshot, free_resources
+from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import names_in
 from ...simulation.nodes.node_promises import Promises
 from ..answers.reservation_records import ReservationFigures
@@ -89,7 +89,7 @@ def _claims(job: Job, live: LiveJob, free: dict[str, Resources], now: float | No
     for name, cores in zip(names_in(live.required), live.mark.cores if live.mark else (), strict=False):
         if name in free:
             held[name] = use = _use(job, live, cores, free[name])
-            free[name] = free_resources(free[name], use)
+            free[name] = free[name].less(use)
     if held:
         yield running_job(job, held, now)
 

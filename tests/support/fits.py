@@ -8,7 +8,7 @@ from itertools import combinations
 
 from aucsched import Award, Job, Node, Snapshot
 from aucsched.cluster.jobs import RunningJob
-from aucsched.cluster.snapshot import free_resources, held_resources
+from aucsched.cluster.snapshot import held_resources
 
 
 def with_awards(cluster: Snapshot, awards: Iterable[Award]) -> Snapshot:
@@ -20,9 +20,7 @@ def with_awards(cluster: Snapshot, awards: Iterable[Award]) -> Snapshot:
     for award in started:
         for name, count in jobs[award.job].request.licenses.items():
             licenses[name] = replace(licenses[name], free=licenses[name].free - count)
-    nodes = tuple(
-        replace(node, free=free_resources(node.free, held.get(node.name))) for node in cluster.nodes
-    )
+    nodes = tuple(replace(node, free=node.free.less(held.get(node.name))) for node in cluster.nodes)
     return replace(cluster, nodes=nodes, licenses=licenses, jobs=())
 
 
