@@ -278,7 +278,7 @@ def _place_among(table: BidTable, demand: Demand, bid: BidTable, names: Sequence
     """Return where a table has a job's bid of the same nodes and amounts."""
     mine = bid.allocation(0)
     job = next((one.index for one in table.demands if one.job.id == demand.job.id), len(table.demands))
-    for place in range(*np.searchsorted(table.job, [job, job + 1]).tolist()):
+    for place in table.bids_of(job):
         one = table.allocation(place)
         is_there = np.array_equal(one.nodes, mine.nodes)
         if is_there and resources_of(demand, one, names) == resources_of(demand, mine, names):

@@ -50,8 +50,7 @@ class FreeState:
 
     def fitting(self) -> BoolArray:
         """Return which bids could be taken now, all of them at once, shape (bids,)."""
-        lacks = np.zeros(len(self._table), np.bool_)
-        of_entry = np.repeat(np.arange(len(self._table)), self._table.lengths)
+        lacks, of_entry = np.zeros(len(self._table), np.bool_), self._table.bid
         for claim, left in self._pairs:
             lacking = (claim.amount > left[claim.row]) & (claim.amount > 0)
             if claim.by_bid:

@@ -109,7 +109,7 @@ class _Explainer:
         if demand.job.id in self._decision.passed:
             return self._behind_others(demand)
         place = -1 if self._decision.best is None else self._place.get(demand.job.id, -1)
-        if place >= 0 and (bids := range(*np.searchsorted(self._table.job, [place, place + 1]).tolist())):
+        if place >= 0 and (bids := self._table.bids_of(place)):
             return self._outbid(bids, self._state)
         if self._is_late():
             late = Refusal(job=demand.job.id, reason=Reason.WINDOW, detail="it did not win")

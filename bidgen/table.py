@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..cluster.resources.allocation import Allocation
-from ..cluster.resources.capacity import BoolArray, Capacity, FloatArray, IntArray, Number, sums_before
+from ..cluster.resources.capacity import (
+    BoolArray,
+    Capacity,
+    FloatArray,
+    IntArray,
+    Number,
+    ranges,
+    sums_before,
+)
 from ..cluster.resources.demand import Demand
 
 #: Class codes of ``BidTable.bid_class``.
@@ -63,6 +71,15 @@ class BidTable:
         """Nodes of each bid, |N_c|, shape (bids,)."""
         return self.indptr[1:] - self.indptr[:-1]
 
+    @property
+    def bid(self) -> IntArray:
+        """The bid of each entry, shape (entries,)."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    def bids_of(self, job: int) -> range:
+        """Return the bids of the job at a place in the window."""
+        return range(*np.searchsorted(self.job, [job, job + 1]).tolist())
+
     def entries(self, bid: int) -> slice:
         """Return the slice of one bid's entries."""
         return slice(int(self.indptr[bid]), int(self.indptr[bid + 1]))
@@ -105,7 +122,7 @@ class BidTable:
         """Return the table of the bids at some places, in their order."""
         lengths = self.lengths[bids]
         indptr = sums_before(lengths)
-        entries = np.arange(indptr[-1]) + np.repeat(self.indptr[bids] - indptr[:-1], lengths)
+        entries = ranges(self.indptr[bids], lengths)
         return replace(
             self,
             job=self.job[bids],

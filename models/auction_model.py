@@ -259,7 +259,7 @@ class Aucsched1(LinearAuction):
         rest = sums_of(table.cores - cores, table.indptr)
         others = np.repeat(sums_of(most, table.indptr), table.lengths) - most
         beside = np.maximum(np.repeat(rest, table.lengths) - others, 0)
-        bid = np.repeat(np.arange(len(table)), table.lengths)
+        bid = table.bid
         nodes, row = np.unique(table.node, return_inverse=True)
         fixed = np.zeros((len(table), len(nodes)))
         fixed[bid, row] = cores
@@ -316,7 +316,7 @@ class Aucsched1(LinearAuction):
 
     def cores_per_node(self) -> None:
         """Σ of u and r = R_j^cpn·b_jc on each node, where the job says how many: equation (4.8)."""
-        bid_of = np.repeat(np.arange(len(self.table)), self.table.lengths).tolist()
+        bid_of = self.table.bid.tolist()
         cores = self.table.cores.tolist()
         for entry in np.flatnonzero(self._is_fixed).tolist():
             terms = {self.u[entry]: 1, self.r[entry]: 1, self.bids[bid_of[entry]]: -cores[entry]}

@@ -92,7 +92,7 @@ class JobBids:
         preference = preferences(table, step.cluster, self._market.options)[1]
         award = next((one for one in step.schedule.started if one.job == job.id), None)
         won = None if award is None else {name: use.cores for name, use in award.nodes.items()}
-        for bid in range(*np.searchsorted(table.job, [place, place + 1]).tolist()):
+        for bid in table.bids_of(place):
             entries = table.entries(bid)
             nodes, cores = columns.named(table.node[entries]), table.cores[entries]
             gres = {kind: int(counts[entries].sum()) for kind, counts in table.gres.items()}

@@ -63,8 +63,7 @@ class UnitPrices:
 
     def of_bids(self, table: BidTable, columns: Columns) -> FloatArray:
         """Return what each bid of a table costs, shape (bids,)."""
-        cost = np.zeros(len(table))
-        bid = np.repeat(np.arange(len(table)), table.lengths)
+        cost, bid = np.zeros(len(table)), table.bid
         for claim in claims_of(table, columns, tuple(guard for guard, _ in self.of_rooms)):
             if claim.by_bid:
                 cost += claim.amount * self.of_pools.get(claim.resource, 0.0)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...cluster.resources.capacity import FloatArray, IntArray
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..solve.program import IntegerProgram
 from ..solve.solver import SolverOptions, SolverStatus, solve
 from .operators import greedy_by
@@ -152,9 +152,7 @@ class SmallAuctions:
         freed = self._around_place(int(self._rng.integers(_SMALLEST, int(_REACH) + 1)))
         kept = np.setdiff1d(self._at_hand, freed, assume_unique=True)
         left = self._packing.capacity - self._packing.use(kept)
-        mine = np.zeros(self._jobs, np.bool_)
-        mine[self._packing.job[freed]] = True
-        fits = mine[self._packing.job] & self._packing.fits(left)
+        fits = self._of_jobs(freed) & self._packing.fits(left)
         bids = self._limited(np.flatnonzero(fits), freed, -self._worth.preference)
         # A job's bids may be worth differently (by their cores): only equals are exchanged here.
         own = {int(self._packing.job[bid]): self._worth.weights[bid] for bid in freed.tolist()}
@@ -211,7 +209,7 @@ class SmallAuctions:
         packing, award = self._packing, self._at_hand
         if not len(award):
             return award
-        holders, rows = self._holders(award)
+        holders, rows, _ = packing.taken(award)
         freed = np.zeros(len(award), np.bool_)
         freed[self._rng.integers(len(award))] = True
         for _ in range(4 * size):
@@ -227,11 +225,6 @@ class SmallAuctions:
         found: IntArray = award[np.flatnonzero(freed)]
         return found
 
-    def _holders(self, award: IntArray) -> tuple[IntArray, IntArray]:
-        """Return winners, by their places, and the rows that each holds some of, one by one."""
-        length = np.diff(self._packing.indptr)[award]
-        return np.repeat(np.arange(len(award)), length), self._packing.row[self._packing.entries(award)]
-
     def _nearest(self, bids: IntArray, centre: int, count: int) -> IntArray:
         distance = np.abs(self._place[bids] - centre) + self._rng.random(len(bids))
         return np.sort(bids[np.argsort(distance, kind="stable")[:count]])
@@ -239,9 +232,7 @@ class SmallAuctions:
     def _around_loser(self, size: int) -> IntArray:
         """Return the winners in the way of a losing job's good bid, and some nearby."""
         award = self._at_hand
-        won = np.zeros(self._jobs, np.bool_)
-        won[self._packing.job[award]] = True
-        losers = np.flatnonzero(~won[self._packing.job])
+        losers = np.flatnonzero(~self._of_jobs(award))
         if not len(losers) or not len(award):
             return self._around_place(size)
         # The best of a few at random: promising at the prices, but not always the same.
@@ -252,7 +243,7 @@ class SmallAuctions:
         left = self._packing.capacity - self._packing.use(award)
         short = mine[self._packing.amount[mine] > left[self._packing.row[mine]]]
         rows[self._packing.row[short]] = True
-        holders, held = self._holders(award)
+        holders, held, _ = self._packing.taken(award)
         touches = np.zeros(len(award), np.bool_)
         touches[holders[rows[held]]] = True
         blocking = award[touches]
@@ -264,10 +255,14 @@ class SmallAuctions:
 
     def _candidates(self, kept: IntArray, freed: IntArray, left: IntArray) -> IntArray:
         """Return the bids that fit into what is free, of all jobs that do not hold what is kept."""
-        held = np.zeros(self._jobs, np.bool_)
-        held[self._packing.job[kept]] = True
-        fits = ~held[self._packing.job] & self._packing.fits(left)
+        fits = ~self._of_jobs(kept) & self._packing.fits(left)
         return self._limited(np.flatnonzero(fits), freed, -self._gain)
+
+    def _of_jobs(self, bids: IntArray) -> BoolArray:
+        """Return which bids are of the jobs of some of them, shape (bids,)."""
+        jobs = np.zeros(self._jobs, np.bool_)
+        jobs[self._packing.job[bids]] = True
+        return jobs[self._packing.job]
 
     def _limited(self, bids: IntArray, freed: IntArray, dislike: FloatArray) -> IntArray:
         if len(bids) <= _MOST_BIDS:

@@ -58,7 +58,7 @@ class Packing:
         """Return which of some bids fit, each alone, in what is left of the capacities."""
         entries = self.entries(bids)
         short = self.amount[entries] > left[self.row[entries]]
-        return _none_of(short, sums_before(self.indptr[bids + 1] - self.indptr[bids]))
+        return _none_of(short, sums_before(self.lengths(bids)))
 
     def use(self, bids: IntArray) -> IntArray:
         """Return what some bids take of every capacity together, shape (rows,)."""
@@ -69,7 +69,16 @@ class Packing:
 
     def entries(self, bids: IntArray) -> IntArray:
         """Return the positions of the entries of some bids, one bid after another."""
-        return ranges(self.indptr[bids], self.indptr[bids + 1] - self.indptr[bids])
+        return ranges(self.indptr[bids], self.lengths(bids))
+
+    def lengths(self, bids: IntArray) -> IntArray:
+        """Return how many entries each of some bids has."""
+        return self.indptr[bids + 1] - self.indptr[bids]
+
+    def taken(self, bids: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Return of each entry of some bids which of them it is of, its row, and how much is taken."""
+        entries = self.entries(bids)
+        return np.repeat(np.arange(len(bids)), self.lengths(bids)), self.row[entries], self.amount[entries]
 
     def places(self) -> IntArray:
         """Return each bid's place on the machine: its first capacity (they are in node order)."""
@@ -100,14 +109,13 @@ class Packing:
         ``must`` marks, by bid, jobs that have to win with one of them.
         """
         jobs, place = np.unique(self.job[bids], return_inverse=True)
-        column = np.repeat(np.arange(len(bids)), self.indptr[bids + 1] - self.indptr[bids])
+        column, row, amount = self.taken(bids)
         if len(bids) == len(self) and left is self.capacity:
             # That is what the packing is: it has been reduced.
-            reduced = _Rows(self.row, column, self.amount, left, self.origin)
+            reduced = _Rows(row, column, amount, left, self.origin)
         else:
-            entries = self.entries(bids)
-            rows, row = np.unique(self.row[entries], return_inverse=True)
-            reduced = _reduced(row, column, self.amount[entries], left[rows], self.job[bids])
+            rows, row = np.unique(row, return_inverse=True)
+            reduced = _reduced(row, column, amount, left[rows], self.job[bids])
         all_rows = np.concatenate([place, len(jobs) + reduced.row])
         all_columns = np.concatenate([np.arange(len(bids)), reduced.column])
         values = np.concatenate([np.ones(len(bids)), reduced.amount])
@@ -159,8 +167,7 @@ def packing_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()
 
 def packing_within(table: BidTable, claims: Iterable[Claim], *, reduces: bool = True) -> Packing:
     """Return a table's bids and the capacities of some claims, one after another."""
-    bid = np.repeat(np.arange(len(table)), table.lengths)
-    none = np.zeros(0, np.int64)
+    bid, none = table.bid, np.zeros(0, np.int64)
     rows, bids, amounts, capacities = [none], [none], [none], [none]
     offset = 0
     for claim in claims:

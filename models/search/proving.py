@@ -218,22 +218,19 @@ def _costs(packing: Packing, bids: IntArray, price: FloatArray) -> FloatArray:
     """Return what bids pay, each summed alone: long sums lose digits beside huge amounts."""
     if not price.any():
         return np.zeros(len(bids))
-    entries = packing.entries(bids)
-    bid = np.repeat(np.arange(len(bids)), packing.indptr[bids + 1] - packing.indptr[bids])
-    paid = packing.amount[entries] * price[packing.row[entries]]
-    costs: FloatArray = np.bincount(bid, paid, len(bids)).astype(np.float64)
+    bid, row, amount = packing.taken(bids)
+    costs: FloatArray = np.bincount(bid, amount * price[row], len(bids)).astype(np.float64)
     return costs
 
 
 def _bids(packing: Packing, worth: Worth, order: IntArray, weight: IntArray, gain: FloatArray) -> ProofBids:
     """Return the bids in an order, job by job."""
-    entries = packing.entries(order)
-    length = packing.indptr[order + 1] - packing.indptr[order]
+    _, row, amount = packing.taken(order)
     return ProofBids(
         job=packing.job[order],
-        indptr=sums_before(length),
-        row=packing.row[entries],
-        amount=packing.amount[entries],
+        indptr=sums_before(packing.lengths(order)),
+        row=row,
+        amount=amount,
         weight=weight[order],
         liked=worth.preference[order],
         size=_costs(packing, order, 1.0 / np.maximum(packing.capacity, 1)),

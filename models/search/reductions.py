@@ -130,15 +130,7 @@ def reduced(packing: Packing, worth: Worth) -> Reduction | None:
     if not reducing.gone:
         return None
     kept = np.flatnonzero(reducing.alive)
-    entries = packing.entries(kept)
-    length = packing.indptr[kept + 1] - packing.indptr[kept]
-    left = packing_from(
-        packing.job[kept],
-        np.repeat(np.arange(len(kept)), length),
-        packing.row[entries],
-        packing.amount[entries],
-        packing.capacity,
-    )
+    left = packing_from(packing.job[kept], *packing.taken(kept), packing.capacity)
     return Reduction(
         whole=packing,
         packing=left,
