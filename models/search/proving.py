@@ -141,7 +141,7 @@ def settled(
             if not limits.may_prove:
                 return None
             if is_bare:
-                bids = everything[packing.fit(everything, packing.capacity)]
+                bids = np.flatnonzero(packing.fits(packing.capacity))
                 found, proved = _searched(packing, worth, award, bids, None, _FIRST_LOOKS)
             else:
                 price, may_wait = _prices(packing, worth), limits.deadline is None
@@ -172,7 +172,7 @@ def proved_soon(packing: Packing, worth: Worth) -> IntArray | None:
     Of the packing's bids each is another job's.
     """
     everything = np.arange(len(packing))
-    bids = everything[packing.fit(everything, packing.capacity)]
+    bids = np.flatnonzero(packing.fits(packing.capacity))
     if len(bids) <= _FEW_BIDS:
         chosen = _choices(len(bids))
         taken = np.zeros((len(packing), len(packing.capacity)), np.int64)

@@ -55,26 +55,25 @@ class IntegerProgram:
     def with_row(self, values: FloatArray, lower: float, upper: float = np.inf) -> "IntegerProgram":
         """Return the program with a further row ``lower ≤ values · x ≤ upper``."""
         index = np.flatnonzero(values)
-        return replace(
-            self,
-            row_lower=np.append(self.row_lower, lower),
-            row_upper=np.append(self.row_upper, upper),
-            indptr=np.append(self.indptr, self.indptr[-1] + len(index)),
-            index=np.concatenate([self.index, index]),
-            value=np.concatenate([self.value, values[index]]),
-        )
+        return self._with_rows([index], values[index], np.array([lower]), np.array([upper]))
 
     def with_cliques(self, cliques: Sequence[IntArray]) -> "IntegerProgram":
         """Return the program with a row for each set of columns of which at most one may be 1."""
         if not cliques:
             return self
+        count, ones = len(cliques), np.ones(sum(map(len, cliques)))
+        return self._with_rows(cliques, ones, np.full(count, -np.inf), np.ones(count))
+
+    def _with_rows(
+        self, columns: Sequence[IntArray], value: FloatArray, lower: FloatArray, upper: FloatArray
+    ) -> "IntegerProgram":
         return replace(
             self,
-            row_lower=np.append(self.row_lower, np.full(len(cliques), -np.inf)),
-            row_upper=np.append(self.row_upper, np.ones(len(cliques))),
-            indptr=np.append(self.indptr, self.indptr[-1] + np.cumsum([len(clique) for clique in cliques])),
-            index=np.concatenate([self.index, *cliques]),
-            value=np.append(self.value, np.ones(sum(map(len, cliques)))),
+            row_lower=np.append(self.row_lower, lower),
+            row_upper=np.append(self.row_upper, upper),
+            indptr=np.append(self.indptr, self.indptr[-1] + np.cumsum([len(one) for one in columns])),
+            index=np.concatenate([self.index, *columns]),
+            value=np.append(self.value, value),
         )
 
 
