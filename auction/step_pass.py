@@ -152,10 +152,10 @@ class StepPass:
         return not demand.reserves or self.columns.pools.passes_over(demand.job)
 
     def unreserved(self, winners: Container[str]) -> Iterator[tuple[Demand, Iterable[str]]]:
-        """Yield the first jobs that an award leaves waiting, without the reservations that they are to get.
+        """Yield the first jobs that an award leaves waiting, who are still to get a reservation.
 
-        Each with the ids of the jobs before it, in the order of the queue. Who is reserved for meanwhile
-        counts.
+        Each with the ids of the jobs before it, in the order of the queue. Who is reserved for
+        meanwhile counts.
         """
         before: dict[str, None] = {}
         for demand in self.window:

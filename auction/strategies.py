@@ -54,9 +54,9 @@ class AttemptResult:
         sizes: of the program.
         built: when building it ended, by the options' clock (seconds).
         seconds: that the attempt took.
-        alternatives: other awards, each a table and the winners in it, ascending: what one of them leaves
+        alternatives: other awards, each a table and its winners, ascending: what one of them leaves
             may hold more. Those found with less work, so that more work is never worse, and
-            first-fit's where a strategy found another, so that none is worth less than the first bids.
+            first-fit's if a strategy found another, so that none is worth less than the first bids.
         alone: the award of the jobs that counts chose, which bid alone before: it and what it
             leaves are looked at too. Over the same bids the auction's bound is one on it as well.
     """

@@ -263,7 +263,7 @@ class Model(ABC):
         return tuple(variable.name for variable in self.variables)
 
     def maximise(self) -> None:
-        """Σ w·x over the first variables, w by priorities alone: (3.1), (5.1) or (6.1), the first stage."""
+        """Σ w·x over the first variables, w by priorities alone: (3.1), (5.1), (6.1), the first stage."""
         weights = map(float, self.first_weights)
         self.problem.setObjective(LpAffineExpression(list(zip(self.variables, weights, strict=False))))
 

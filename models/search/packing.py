@@ -76,7 +76,7 @@ class Packing:
         return self.indptr[bids + 1] - self.indptr[bids]
 
     def taken(self, bids: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Return of each entry of some bids which of them it is of, its row, and how much is taken."""
+        """Return of each entry of some bids which of them it is of, its row, and its amount."""
         entries = self.entries(bids)
         return np.repeat(np.arange(len(bids)), self.lengths(bids)), self.row[entries], self.amount[entries]
 
