@@ -141,7 +141,7 @@ class Associations:
     qos: frozenset[str] = frozenset()
 
 
-class _Stated(NamedTuple):
+class _Amount(NamedTuple):
     """A limit that an entry sets: its name, what it limits, and to how much; None: not told."""
 
     key: str
@@ -167,19 +167,19 @@ class _Precedence:
     of_partitions: frozenset[str]
 
     @classmethod
-    def of(cls, told: Iterable[tuple[LimitRecord, Iterable[_Stated]]], of_partitions: Iterable[str]) -> Self:
+    def of(cls, told: Iterable[tuple[LimitRecord, Iterable[_Amount]]], of_partitions: Iterable[str]) -> Self:
         """Return what the QOS among entries say."""
         found: dict[tuple[str, str], set[str]] = {}
         first: set[str] = set()
-        for entry, stated in (one for one in told if one[0].qos):
-            for one in stated:
+        for entry, own in (one for one in told if one[0].qos):
+            for one in own:
                 found.setdefault((one.key, one.what), set()).add(entry.qos)
             if "OverPartQOS" in entry.fields.get("Flags", "").split(","):
                 first.add(entry.qos)
         setting = {limit: frozenset(names) for limit, names in found.items()}
         return cls(setting=setting, first=frozenset(first), of_partitions=frozenset(of_partitions))
 
-    def before(self, entry: LimitRecord, one: _Stated) -> tuple[str, ...]:
+    def before(self, entry: LimitRecord, one: _Amount) -> tuple[str, ...]:
         """Return the QOS of the jobs that an entry's limit does not hold back."""
         keys = ("MaxJobsPU", "MaxJobsPA") if one.key == "MaxJobs" else (one.key,)
         found = frozenset[str]().union(*(self.setting.get((key, one.what), ()) for key in keys))
@@ -208,7 +208,7 @@ def read_limits(
         InputError: the text is neither command's, a value is no number, or it is of other clusters.
     """
     entries, partitions = read_records(text, cluster.lower()), partitions or {}
-    told = [(entry, tuple(_stated(entry, notes, is_safe=is_safe))) for entry in entries]
+    told = [(entry, tuple(_limits_in(entry, notes, is_safe=is_safe))) for entry in entries]
     precedence = _Precedence.of(told, filter(None, partitions.values()))
     children: dict[str, list[str]] = {}
     parents: dict[str, str] = {}
@@ -222,14 +222,14 @@ def read_limits(
     limits: dict[str, Limit] = {}
     used: dict[str, int] = {}
     each: list[OneJob] = []
-    for entry, stated in told:
+    for entry, own in told:
         jobs = _set_of(entry, children, others.get((entry.account, entry.user), ()))
-        for limit in _limits(entry, stated, jobs, precedence):
+        for limit in _limits(entry, own, jobs, precedence):
             limits[limit.name] = limit
             match = _USED.search(entry.fields.get("GrpTRESRunMins", ""))
             if match and limit.per is None and "core_seconds" in limit.most:
                 used[limit.name] = 60 * int(match[1])
-        each.extend(_each(entry, stated, jobs, precedence))
+        each.extend(_each(entry, own, jobs, precedence))
         _note_others(entry, notes)
     return Associations(
         limits=tuple(limits.values()),
@@ -241,11 +241,11 @@ def read_limits(
 
 
 def _each(
-    entry: LimitRecord, stated: Iterable[_Stated], jobs: JobSet, precedence: _Precedence
+    entry: LimitRecord, own: Iterable[_Amount], jobs: JobSet, precedence: _Precedence
 ) -> Iterator[OneJob]:
     """Yield what one job of an entry may ask for."""
     groups: dict[tuple[str, ...], dict[str, dict[str, int]]] = {}
-    for one in stated:
+    for one in own:
         if one.key in _ONE and one.most is not None:
             members = groups.setdefault(precedence.before(entry, one), {})
             members.setdefault(_ONE[one.key], {})[one.what] = one.most
@@ -260,11 +260,11 @@ def _each(
 
 
 def _limits(
-    entry: LimitRecord, stated: Iterable[_Stated], jobs: JobSet, precedence: _Precedence
+    entry: LimitRecord, own: Iterable[_Amount], jobs: JobSet, precedence: _Precedence
 ) -> Iterator[Limit]:
     """Yield an entry's limits over jobs together, those of the same jobs as one."""
     groups: dict[tuple[str, str | None, tuple[str, ...]], dict[str, int]] = {}
-    for one in stated:
+    for one in own:
         if one.key in _TOGETHER and one.most is not None:
             per = _TOGETHER[one.key]
             name = " GrpTRESRunMins" if one.key == "GrpTRESRunMins" else f" each {per}" if per else ""
@@ -276,7 +276,7 @@ def _limits(
         yield Limit(name=f"{entry.name}{name}{but}", jobs=counted, most=most, per=per)
 
 
-def _stated(entry: LimitRecord, notes: Notes, *, is_safe: bool) -> Iterator[_Stated]:
+def _limits_in(entry: LimitRecord, notes: Notes, *, is_safe: bool) -> Iterator[_Amount]:
     """Yield an entry's limits; an account's for a job or a user are its users' defaults."""
     known = _TOGETHER.keys() - {"MaxJobs"} if entry.account and not entry.user else _READ
     for name, text in entry.fields.items():
@@ -287,12 +287,12 @@ def _stated(entry: LimitRecord, notes: Notes, *, is_safe: bool) -> Iterator[_Sta
             yield from _amounts(entry, name, notes, is_safe=is_safe)
         elif key == "MaxWallPJ":
             if (seconds := _wall_s(entry, name)) is not None:
-                yield _Stated(key, "seconds", seconds)
+                yield _Amount(key, "seconds", seconds)
         elif (count := _count(text, entry, name)[0]) is not None:
-            yield _Stated(key, "jobs", count)
+            yield _Amount(key, "jobs", count)
 
 
-def _amounts(entry: LimitRecord, name: str, notes: Notes, *, is_safe: bool) -> Iterator[_Stated]:
+def _amounts(entry: LimitRecord, name: str, notes: Notes, *, is_safe: bool) -> Iterator[_Amount]:
     """Yield what a limit of an entry says of each TRES that is read."""
     key = _ALIASES.get(name, name)
     for tres, limit, used in _tres(entry, name):
@@ -300,14 +300,14 @@ def _amounts(entry: LimitRecord, name: str, notes: Notes, *, is_safe: bool) -> I
         if not is_read:
             notes.unread("limits", f"{entry.name}: {name} of {tres} is not read")
         elif key == "GrpTRESMins":
-            yield _Stated(key, "core_seconds", _left(entry, limit, used, notes, is_safe=is_safe))
+            yield _Amount(key, "core_seconds", _unused(entry, limit, used, notes, is_safe=is_safe))
         elif "Mins" in key:
-            yield _Stated(key, "core_seconds", 60 * limit)
+            yield _Amount(key, "core_seconds", 60 * limit)
         else:
-            yield _Stated(key, _AMOUNTS.get(tres, tres), limit)
+            yield _Amount(key, _AMOUNTS.get(tres, tres), limit)
 
 
-def _left(entry: LimitRecord, limit: int, used: int | None, notes: Notes, *, is_safe: bool) -> int | None:
+def _unused(entry: LimitRecord, limit: int, used: int | None, notes: Notes, *, is_safe: bool) -> int | None:
     """Return the core-seconds that GrpTRESMins leaves; None: not told, or it holds back no job."""
     if used is None:
         told = "only scontrol show assoc_mgr tells the usage"

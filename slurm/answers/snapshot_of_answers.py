@@ -9,6 +9,7 @@ from typing import TypeVar
 from ...cluster.checks import unique
 from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
+from ...cluster.limits import Limit
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.resources.pools import LimitPool, Pools
 from ...cluster.snapshot import Snapshot, held_resources
@@ -136,13 +137,7 @@ def _snapshot(text: bytes, site: Site, time: float | None, notes: Notes, known: 
     key = None if known is None else known.site(site.against())
     site = replace(site, tells_shared=tells_shared(document), now=now, key=key)
     running = tuple(site.inside(job, job.partition) for job in read_running(records, site, notes))
-    names = {
-        "user": {one.text("user_name") for one in records},
-        "account": {one.text("account") for one in records},
-    }
-    left = limits_beside(site.limits.limits, site.limits.used, running, now)
-    each = tuple(one for limit, own in left for one in limits_of_each(limit, own, names, notes))
-    limits = replace(site.limits, limits=each)
+    limits = replace(site.limits, limits=_limits_now(records, site, running, now, notes))
     pools = Pools.beside((LimitPool(limits.limits),), running, now)
     jobs = read_jobs(records, replace(site, limits=limits, pools=pools), notes)
     closed = _closed(records, site, running)
@@ -178,6 +173,16 @@ def _snapshot(text: bytes, site: Site, time: float | None, notes: Notes, known: 
         notes=notes.texts(),
         unread=tuple(notes.policies),
     )
+
+
+def _limits_now(
+    records: Iterable[Record], site: Site, running: tuple[RunningJob, ...], now: float | None, notes: Notes
+) -> tuple[Limit, ...]:
+    """Return the limits that hold next to the running jobs."""
+    fields = {"user": "user_name", "account": "account"}
+    names = {what: {one.text(field) for one in records} for what, field in fields.items()}
+    left = limits_beside(site.limits.limits, site.limits.used, running, now)
+    return tuple(one for limit, own in left for one in limits_of_each(limit, own, names, notes))
 
 
 def _read(source: SlurmText, parse: Callable[[bytes], T]) -> T:
