@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import flag_of, options_in, refuse_given, taken_from
@@ -243,6 +244,8 @@ def dynsched(snapshot: str, **options: Any) -> None:
 
     if options["listen"] is None or options["connect"] is not None:
         raise OptionError("dynsched listens: --listen is needed, and no --connect")
+    if click.get_current_context().get_parameter_source("wait") is not ParameterSource.DEFAULT:
+        raise OptionError("wait: dynsched waits for applications until all its jobs have ended")
     fairness, remarks = read_fairness(options["fairness"], options["fairness_decay"])
     loaded = load_snapshot(snapshot)
     began = loaded.time or 0.0

@@ -26,6 +26,7 @@ def test_three_processes_ask_grow_and_give_back(tmp_path: Path) -> None:
         ([], "--listen"),
         (["--connect", "unix:x"], "--listen"),
         (["--listen", "nowhere"], "nowhere"),
+        (["--listen", "unix:{}/s", "--wait", "60"], "wait: dynsched waits"),
         (["--listen", "unix:{}/s", "--fairness", "{}/missing.toml"], "missing.toml"),
         (["--listen", "0.0.0.0:0"], "secret"),
     ],
