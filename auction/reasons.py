@@ -1,5 +1,6 @@
 """Why a job did not start."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -9,8 +10,9 @@ import numpy as np
 
 from ..bidgen.candidates import GuardedViews, usable_in_any
 from ..bidgen.families.registry import words_of
-from ..bidgen.first_fit import FirstFitPlacer
+from ..bidgen.first_fit import Cluster, FirstFitPlacer
 from ..bidgen.generate import BidOptions, generate_bids, place_alone
+from ..cluster.resources.allocation import StartingJob
 from ..cluster.resources.capacity import Capacity, IntArray, Resource, sums_before
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
@@ -72,6 +74,7 @@ class _Explainer:
         self._known: dict[object, tuple[Reason, str]] = {}
         self._free_of: dict[tuple[int, int], tuple[int, int]] = {}
         self._views: dict[int, GuardedViews] = {}
+        self._left_ahead: dict[int, Cluster] = {}
         self._reserved = {guard.job.id for guard in decision.cluster.guards}
         best = decision.best
         self._left = decision.cluster
@@ -140,22 +143,48 @@ class _Explainer:
 
     def _behind_others(self, demand: Demand) -> tuple[Reason, str]:
         """Say why plain backfilling passes a job over that could have started alone."""
-        reason, why = self.beside(demand)
+        left = self._left_ahead_of(demand)
+        key = ("passed", demand.kind, demand.job.user, id(left), demand.job.id in self._reserved)
+        return self._once(key, lambda one: self._why_passed(one, left), demand)
+
+    def _why_passed(self, demand: Demand, left: Cluster) -> tuple[Reason, str]:
+        reason, why = self._why_not_beside(demand, left)
         if reason is not Reason.NO_FIT:
             return reason, why
-        return self._once(("passed", demand.kind, demand.job.user), self._why_passed, demand)
-
-    def _why_passed(self, demand: Demand) -> tuple[Reason, str]:
         # Counts said that it could start: whether it fits alone is for a placement to say.
         if not self._can_bid(demand, self._cluster.columns):
             return self._without_bid(demand)
-        why = self.beside(demand)[1]
         return Reason.OUTBID, f"jobs ahead of it start first, as in backfilling: {why}"
+
+    def _left_ahead_of(self, demand: Demand) -> Cluster:
+        """Return what the award leaves, but of licences and limits what the jobs ahead of one leave."""
+        if self._left.columns.pools.are_empty:
+            return self._left
+        place = self._place_in_window[demand.job.id]
+        ahead = bisect_left(self._starts, place, key=lambda start: start[0])
+        if ahead not in self._left_ahead:
+            pools = self._cluster.columns.pools.copy()
+            for _, start in self._starts[:ahead]:
+                pools.take(start.demand.job, start.allocation.held)
+            self._left_ahead[ahead] = replace(self._left, columns=replace(self._left.columns, pools=pools))
+        return self._left_ahead[ahead]
+
+    @cached_property
+    def _place_in_window(self) -> dict[str, int]:
+        return {demand.job.id: place for place, demand in enumerate(self._decision.window)}
+
+    @cached_property
+    def _starts(self) -> list[tuple[int, StartingJob]]:
+        """What starts, in the order of the window; promised starts come first, those behind it last."""
+        places, last = self._place_in_window, len(self._place_in_window)
+        places = places | {one.demand.job.id: -1 for one in self._decision.waiting.promised}
+        starts = [(places.get(start.demand.job.id, last), start) for start in self._decision.starts]
+        return sorted(starts, key=lambda start: start[0])
 
     def beside(self, demand: Demand) -> tuple[Reason, str]:
         """Return why a job cannot start on what the award leaves: the same for all of a kind."""
         key = ("beside", demand.kind, demand.job.user, demand.job.id in self._reserved)
-        return self._once(key, self._why_not_beside, demand)
+        return self._once(key, lambda one: self._why_not_beside(one, self._left), demand)
 
     def _once(
         self, key: object, why: Callable[[Demand], tuple[Reason, str]], demand: Demand
@@ -164,8 +193,7 @@ class _Explainer:
             self._known[key] = why(demand)
         return self._known[key]
 
-    def _why_not_beside(self, demand: Demand) -> tuple[Reason, str]:
-        left = self._left
+    def _why_not_beside(self, demand: Demand, left: Cluster) -> tuple[Reason, str]:
         lack = next(left.columns.pools.lacks(demand.job), None)
         if lack is None and self._can_bid(demand, left.columns):
             if self._cluster.placer is not None:

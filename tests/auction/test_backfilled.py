@@ -64,6 +64,21 @@ def test_who_is_passed_is_said() -> None:
     assert why["a"].detail.startswith("jobs ahead of it start first, as in backfilling: no nodeset")
 
 
+def test_what_jobs_behind_take_blocks_nobody() -> None:
+    jobs = [
+        {"id": "a", "cores": 8, "user": "ann"},
+        {"id": "c", "cores": 8, "user": "ann", "licenses": {"m": 2}},
+        {"id": "d", "cores": 8, "user": "bob", "licenses": {"m": 1}},
+        {"id": "e", "cores": 8, "user": "eve", "licenses": {"m": 2}},
+    ]
+    limits = [{"name": "one", "jobs": {"user": "ann"}, "max": {"jobs": 1}}]
+    nodes = [{"name": f"n{place}", "cores": 8} for place in range(3)]
+    found = schedule(snapshot(nodes, jobs, limits=limits, licenses={"m": {"total": 2}}), reserve=1)
+    why = {one.job: (one.reason, one.detail) for one in found.pending}
+    assert why["c"] == (Reason.LIMIT, "it asks for 1 job, the limit one: jobs leaves 0 of 1")
+    assert why["e"][1].endswith("it asks for 2 m licences, 1 free")
+
+
 def test_a_promised_start_comes_before() -> None:
     wide = {"id": "wide", "cores": 8, "time_limit_s": 50, "promised_start": "2026-11-20T09:31:40Z"}
     long = {"id": "long", "cores": 5, "time_limit_s": 200}
