@@ -93,7 +93,7 @@ def other_award(
 ) -> AttemptResult:
     """Return an attempt with another award, over any bids, of which nothing is proved."""
     if table is base.answer.table:
-        answer = replace(base.answer, chosen=chosen, unshared=0.0)
+        answer = replace(base.answer, chosen=chosen)
     else:
         answer = answer_of(table, chosen, cluster, options)
     return replace(base, answer=answer, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False)

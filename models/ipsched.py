@@ -381,9 +381,8 @@ class Ipsched(Model):
         losers = self.table.only(~np.isin(self.table.job, jobs))
         tables = [*(self._placed(number, value_of) for number in starting), losers]
         table, origin = joined_tables(self.table.demands, tables, [*jobs[:, None], losers.job])
-        won, counted = np.flatnonzero(origin < len(jobs)), float(self.preference() @ values)
-        objective = self.given.objective
-        return Answer(table=table, chosen=won, objective=objective, preference=None, unshared=counted)
+        won = np.flatnonzero(origin < len(jobs))
+        return Answer(table=table, chosen=won, objective=self.given.objective, preference=None)
 
     def _placed(self, number: int, value_of: dict[int, int]) -> BidTable:
         """Return where an option starts as a bid."""

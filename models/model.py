@@ -97,19 +97,17 @@ class Answer:
         table, chosen: the bids, and the winners, ascending.
         objective: one of OBJECTIVES.
         preference: of each bid, as schedules show it; None where the model has none.
-        unshared: what the second stage counts where it is not shared out to bids.
     """
 
     table: BidTable
     chosen: IntArray
     objective: str
     preference: FloatArray | None
-    unshared: float = 0.0
 
     @property
     def preferred(self) -> float:
-        """The preference of the whole award."""
-        return self.unshared if self.preference is None else float(self.preference[self.chosen].sum())
+        """The preference of the whole award, 0 where the model has none for each bid."""
+        return 0.0 if self.preference is None else float(self.preference[self.chosen].sum())
 
     @cached_property
     def priority(self) -> Fraction:

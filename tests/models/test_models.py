@@ -18,7 +18,7 @@ from support.build import ALONE, document, figure_4_3, section_1_2, snapshot, ti
 from support.optimum import best_priority_sum
 from support.run import aucsched, refused
 
-from aucsched import OptionError, Schedule, Snapshot, schedule
+from aucsched import OptionError, Schedule, Snapshot, Status, schedule
 from aucsched.auction.ledger import greedy
 from aucsched.auction.options import MODELS, PRESETS, StepOptions, options_with_preset
 from aucsched.auction.queue import queue_of
@@ -106,11 +106,13 @@ def test_ipsched_equals_free_placement_on_all_it_can_express() -> None:
         assert float(result.objective.priority) == pytest.approx(best_priority_sum(cluster), rel=1e-9)
 
 
-def test_ipsched_packs_jobs_on_few_nodes_in_its_second_stage() -> None:
+@pytest.mark.parametrize("options", [ALONE, {}, {"award_alone": True}])
+def test_ipsched_packs_jobs_on_few_nodes_in_its_second_stage(options: dict[str, Any]) -> None:
     """Soner: equations (3.2)-(3.5)."""
     nodes = [{"name": "n[1-4]", "cores": 4}]
-    result = schedule(snapshot(nodes, [{"cores": 4}, {"cores": 8}]), model="ipsched", **ALONE)
+    result = schedule(snapshot(nodes, [{"cores": 4}, {"cores": 8}]), model="ipsched", **options)
     assert sorted(len(award.nodes) for award in result.started) == [1, 2]
+    assert result.status is Status.OPTIMAL
     assert result.objective.preference is None
 
 
