@@ -1,7 +1,7 @@
 """One auction looked at from Python: ``explain`` and ``compare``."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, overload
 
@@ -13,6 +13,7 @@ from ..auction.explain.overview import Overview, overview
 from ..auction.options import options_with_preset
 from ..auction.step import run_step, takes
 from ..cluster.errors import OptionError
+from ..cluster.jobs import may_start
 from ..cluster.keywords import checked, of_type, with_keywords
 from ..cluster.option_fields import Option
 from ..cluster.option_table import StepKeywords, WithinOption
@@ -96,7 +97,12 @@ def explain(snapshot: _Source, job: str | int | None = None, **options: Any) -> 
             raise OptionError("award: it explains what became of one job: name it")
         return overview(cluster, chosen)
     made = load_schedule(given) if isinstance(given, (str, Path)) else given
-    return explained(cluster, str(name), chosen, made)
+    found = explained(cluster, str(name), chosen, made)
+    if found.award or found.alone or not may_start(found.job):
+        return found
+    from .forecasts import forecast  # noqa: PLC0415 - simulations take long to load, and few jobs need them
+
+    return replace(found, never=forecast(cluster, found.job.id, futures=2).forecasts[0].never)
 
 
 @takes(CompareKeywords)

@@ -20,6 +20,11 @@ _CELL, _LINE = 24, 100
 _LARGEST = 1e12
 
 
+def report(name: str) -> Any:
+    """Return a module of the room reports, which is above this one, loaded when somebody asks."""
+    return import_module(f"{_ROOT}.reports.{name}")
+
+
 def chart(path: str | Path | None, module: str, name: str) -> Callable[..., Any]:
     """Return what draws a chart into a file: it belongs to a room above, loaded when somebody asks.
 
@@ -27,7 +32,7 @@ def chart(path: str | Path | None, module: str, name: str) -> Callable[..., Any]
         OptionError: matplotlib is missing, or the file's name has another end than a picture's.
     """
     target = None if path is None else path_of(path)
-    import_module(f"{_ROOT}.reports.canvas").check_drawing("plot", target)
+    report("canvas").check_drawing("plot", target)
     return partial(getattr(import_module(f"{_ROOT}.{module}"), name), path=target)
 
 
@@ -96,7 +101,7 @@ class Tabular:
             InputError: the file cannot be written.
             OptionError: its name has another end, or pyarrow is missing.
         """
-        import_module(f"{_ROOT}.reports.table_files").save_result(self, path)
+        report("table_files").save_result(self, path)
 
     def title(self) -> str:
         """Return the result in one line."""

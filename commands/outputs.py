@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -155,15 +154,12 @@ top_option = click.option(
 
 def write_rich(output: str, render: Callable[[Console], None]) -> None:
     """Print to the terminal in its width and colours; to a file or a pipe as plain text."""
-    from ..reports.console_tables import PLAIN_WIDTH, LiteralConsole
+    from ..reports.console_tables import LiteralConsole, plain_text
 
     if output == "-" and sys.stdout.isatty():
         render(LiteralConsole())
         return
-    text = io.StringIO()
-    render(LiteralConsole(file=text, width=PLAIN_WIDTH))
-    lines = text.getvalue().removesuffix("\n").split("\n")
-    write_text(output, "".join(f"{line.rstrip()}\n" for line in lines))
+    write_text(output, plain_text(render))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -181,7 +181,6 @@ def explain(
     with errors_in(snapshot if award is None else f"{snapshot}, {award}"):
         # Its errors name no keywords.
         found: Explanation | Overview = unwrap(explained)(loaded, job, award=award, **options)
-    never = _why_never(found, loaded)
     starts = None
     if is_forecast:
         from ..api.forecasts import forecast
@@ -195,17 +194,17 @@ def explain(
         if isinstance(found, Overview):
             render_overview(found, console)
         else:
-            render_explanation(found, loaded.time, console, never)
+            render_explanation(found, console)
         if starts is not None:
             from ..reports.forecast_text import render_forecasts
 
             console.print()
             render_forecasts(starts, loaded.time, console)
 
-    out.write(document, render, lambda: _page(found, file_name(snapshot), starts, never))
+    out.write(document, render, lambda: _page(found, file_name(snapshot), starts))
 
 
-def _page(found: Explanation | Overview, name: str, starts: Forecasts | None, never: str) -> str:
+def _page(found: Explanation | Overview, name: str, starts: Forecasts | None) -> str:
     from ..auction.explain.overview import Overview
     from ..reports.auction_pages import explanation_page, prices_page
     from ..reports.forecast_text import interval_bars
@@ -213,18 +212,7 @@ def _page(found: Explanation | Overview, name: str, starts: Forecasts | None, ne
     bars = [] if starts is None else [interval_bars(starts.forecasts)]
     if isinstance(found, Overview):
         return prices_page(found, name, bars)
-    return explanation_page(found, name, bars, never)
-
-
-def _why_never(found: Explanation | Overview, snapshot: Snapshot) -> str:
-    """Return why a job could not even start on the empty cluster, as ``forecast`` says it."""
-    from ..api.forecasts import forecast
-    from ..auction.explain.overview import Overview
-    from ..cluster.jobs import may_start
-
-    if isinstance(found, Overview) or found.award or found.alone or not may_start(found.job):
-        return ""
-    return forecast(snapshot, found.job.id, futures=2).forecasts[0].never
+    return explanation_page(found, name, bars)
 
 
 @click.command(cls=SectionCommand)

@@ -91,7 +91,7 @@ def machine_section(snapshot: Snapshot, starts: Mapping[str, Mapping[str, Any]])
     }
 
 
-def explanation_page(found: Explanation, name: str, more: Sequence[Section] = (), never: str = "") -> str:
+def explanation_page(found: Explanation, name: str, more: Sequence[Section] = ()) -> str:
     """Return the page of one job: its request, bids and nodes, or why it never starts."""
     bids = {**found.columns, "nodes": [join(bid.nodes) for bid in found.bids]}
     groups: dict[str, list[Any]] = {
@@ -100,7 +100,7 @@ def explanation_page(found: Explanation, name: str, more: Sequence[Section] = ()
         "nodes": [join(group.nodes) for group in found.groups],
         "held by": [listed(group.held_by) for group in found.groups],
     }
-    about = list(facts_of(found, None, never))
+    about = list(facts_of(found, None))
     sections = [facts(f"Job {found.job.id}", about), table("Its bids, in the order they were made", bids)]
     if found.groups:
         sections.append(table("The nodes, as the job sees them", groups))

@@ -3,6 +3,7 @@
 No text breaks within a name.
 """
 
+import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,14 @@ class LiteralConsole(Console):
         if isinstance(renderable, Text) and (shown := escaped(renderable.plain)) != renderable.plain:
             renderable = Text(shown, style=renderable.style, end=renderable.end)
         return super().render(renderable, options)
+
+
+def plain_text(render: Callable[[Console], None]) -> str:
+    """Return what is printed to a file or a pipe."""
+    text = io.StringIO()
+    render(LiteralConsole(file=text, width=PLAIN_WIDTH))
+    lines = text.getvalue().removesuffix("\n").split("\n")
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 #: What stands together on a line: a word, or a part of a hostlist up to its comma.

@@ -19,7 +19,7 @@ from ..cluster.schedule import Reason
 from ..cluster.text import listed, plural
 from ..formats.hostlist import join
 from ..models.model import OBJECTIVES
-from .console_tables import Column, Wrapped, and_more, table_of
+from .console_tables import Column, Wrapped, and_more, plain_text, table_of
 
 #: How many bids and how many changes are listed; the other bids are counted.
 _BIDS, _CHANGES = 12, 3
@@ -27,9 +27,9 @@ _BIDS, _CHANGES = 12, 3
 _EVEN = 0.005
 
 
-def render_explanation(found: Explanation, now: float | None, console: Console, never: str = "") -> None:
-    """Print an explanation; ``now`` is the snapshot's time, ``never`` why it can never start."""
-    console.print(_labelled(facts_of(found, now, never)))
+def render_explanation(found: Explanation, console: Console) -> None:
+    """Print an explanation."""
+    console.print(_labelled(facts_of(found, found.now)))
     if found.bids:
         console.print(Text(), _bid_table(found.bids, console), sep="\n")
     elif not MODELS_BY_NAME[found.model].has_bids:
@@ -37,6 +37,11 @@ def render_explanation(found: Explanation, now: float | None, console: Console, 
     if found.groups:
         table = table_of("The nodes, as the job sees them", _GROUP_COLUMNS, found.groups, console)
         console.print(Text(), table, sep="\n")
+
+
+def facts_text(found: Explanation) -> str:
+    """Return the facts that ``render_explanation`` prints first, as text."""
+    return plain_text(lambda console: console.print(_labelled(facts_of(found, found.now)))).rstrip("\n")
 
 
 def _labelled(rows: Iterable[tuple[str, str]]) -> Table:
@@ -49,8 +54,8 @@ def _labelled(rows: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
-def facts_of(found: Explanation, now: float | None, never: str = "") -> Iterator[tuple[str, str]]:
-    """Yield what is known of a job, by name; ``now`` is the snapshot's time."""
+def facts_of(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
+    """Yield what is known of a job, by name; times are also told from ``now`` on."""
     rank = f"priority {number(found.job.priority)}, place {found.place} of {found.queued} in the queue"
     yield f"job {found.job.id}", rank
     yield "asks for", ", ".join(asked(found.job))
@@ -59,7 +64,7 @@ def facts_of(found: Explanation, now: float | None, never: str = "") -> Iterator
         yield _price(found, found.quote)
     if found.award is None:
         yield from _changes(found.changes)
-        yield from _starts(found, now, never)
+        yield from _starts(found, now)
     if found.job.expected_start_time is not None:
         yield "Slurm's plan", f"starts {moment(found.job.expected_start_time, now)}"
 
@@ -114,8 +119,9 @@ def _changes(changes: Sequence[Change] | None) -> Iterator[tuple[str, str]]:
         label = ""
 
 
-def _starts(found: Explanation, now: float | None, never: str) -> Iterator[tuple[str, str]]:
+def _starts(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
     """Yield when nodes would be free for the job, if running jobs end by their limits."""
+    never = found.never
     reason, detail = (found.refusal.reason, found.refusal.detail) if found.refusal else (None, "")
     if never or reason is Reason.INELIGIBLE:
         yield "could start", f"never: {never if never not in {'', detail} else 'see why it waits'}"

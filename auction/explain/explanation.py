@@ -20,7 +20,7 @@ from ...cluster.resources.job_reservations import capped_by
 from ...cluster.resources.pools import use_of_nodes
 from ...cluster.schedule import Award, BidClass, Reason, Refusal, Schedule, document_of
 from ...cluster.snapshot import Snapshot
-from ...cluster.tabular import Tabular
+from ...cluster.tabular import Tabular, report
 from ...formats.hostlist import join
 from ..check import check_schedule
 from ..forecast import ShadowStart, shadow_time
@@ -164,6 +164,8 @@ class Explanation(Tabular):
         groups: the nodes, grouped by why the job can or cannot use them; empty for one that starts.
         alone: when it could start at the latest if nothing else started before it.
         after_award: the same after the jobs that start now, each for its time limit.
+        now: the snapshot's time.
+        never: why the job could not even start on the empty cluster; empty: it could, or that is not known.
 
     Examples:
         >>> import aucsched
@@ -189,6 +191,8 @@ class Explanation(Tabular):
     groups: tuple[NodeGroup, ...]
     alone: ShadowStart | None
     after_award: ShadowStart | None
+    now: float | None
+    never: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation file's content (``aucsched-explanation/1``)."""
@@ -259,6 +263,10 @@ class Explanation(Tabular):
             return f"job {self.job.id} starts"
         return f"job {self.job.id} waits: {self.refusal.reason.value}, {self.refusal.detail}"
 
+    def __str__(self) -> str:
+        text: str = report("explanation_text").facts_text(self)
+        return text
+
 
 def explain(
     snapshot: Snapshot, job_id: str, options: StepOptions, made: Schedule | None = None
@@ -308,6 +316,7 @@ def explain(
         groups=() if award else tuple(_groups(job, step, room, others)),
         alone=shadow_time(step.state, job),
         after_award=shadow_time(step.state, job, others),
+        now=snapshot.time,
     )
 
 

@@ -153,6 +153,22 @@ def test_the_command_says_the_same(
     assert _same(json.loads(capsys.readouterr().out)) == _same(json.loads(results[name].to_json()))
 
 
+def test_an_explanation_prints_the_facts_that_the_command_prints(
+    results: dict[str, Tabular], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["explain", str(FULL), "64", *ALONE_ARGUMENTS, "--work-limit", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(str(results["explain"]))
+    job = aucsched.Job(id="7", priority=1, request=aucsched.Request(cores=9))
+    cluster = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)], jobs=[job], time=0)
+    aucsched.save_snapshot(cluster, tmp_path / "never.json")
+    assert run(["explain", str(tmp_path / "never.json"), "7"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(text := str(aucsched.explain(cluster, 7)))
+    assert "would start" in text
+    assert "never: " in text
+
+
 def test_a_sweep_s_rows_are_the_command_s(tmp_path: Path, results: dict[str, Tabular]) -> None:
     table = tmp_path / "sweep.csv"
     assert run(["sweep", str(OVERTAKEN), "--policy", "fcfs,easy", "-o", str(table), "--workers", "1"]) == 0

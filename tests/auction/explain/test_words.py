@@ -29,7 +29,7 @@ RUNNING = [{"id": "r", "nodes": {"n1": {"cores": 8}}, "end_time": "2026-11-20T09
 def told(cluster: Snapshot, job: str) -> str:
     console = Console(width=200, force_terminal=False)
     with console.capture() as capture:
-        render_explanation(explain(cluster, job, StepOptions(**ALONE, work_limit=2)), cluster.time, console)
+        render_explanation(explain(cluster, job, StepOptions(**ALONE, work_limit=2)), console)
     return capture.get()
 
 
