@@ -3,6 +3,8 @@
 The window's integer program may be kept as a file that other solvers read.
 """
 
+import csv
+import io
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -13,6 +15,7 @@ from ..bidgen.generate import Bids
 from ..bidgen.table import BidTable
 from ..cluster.resources.capacity import FloatArray, IntArray
 from ..cluster.schedule import Seconds, Sizes
+from ..formats.writing import write_text
 from ..models.model import Answer, Model, ModelInput, Weight
 from ..models.search.packing import Packing, Worth, packing_of
 from ..models.search.proving import settled
@@ -385,7 +388,8 @@ def export(stated: Model, path: str, *, weighted: bool) -> None:
     """Write the program to ``path``, .mps or .lp, with the objective of the first stage.
 
     Under lexicographic weights that is the sum of priorities: an optimum of the file is the
-    schedule's ``objective.priority``. The options refuse other endings.
+    schedule's ``objective.priority``. The options refuse other endings. A table beside it, with
+    .csv after its name, says which job and nodes a column is of.
 
     Raises:
         InputError: the file cannot be written.
@@ -393,4 +397,9 @@ def export(stated: Model, path: str, *, weighted: bool) -> None:
     objective = stated.printed() if weighted else np.array([float(weight) for weight in stated.weights])
     what = "the printed objective" if weighted else "priorities"
     program = stated.program.maximising(objective)
-    export_program(program, stated.names, path, f"{what} over the window's bids")
+    about = f"{what} over the window's bids; the file of this name and .csv says what its columns are"
+    export_program(program, stated.names, path, about)
+    rows = io.StringIO()
+    writer = csv.writer(rows, lineterminator="\n")
+    writer.writerows([("column", "job", "cores", "nodes"), *stated.described_columns()])
+    write_text(f"{path}.csv", rows.getvalue())

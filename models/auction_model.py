@@ -5,7 +5,7 @@ in AUCSCHED1, auction with linear topology, the program deals the cores of a bid
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -20,6 +20,7 @@ from ..bidgen.table import BidTable, sums_of
 from ..cluster.jobs import JobType
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray, sorted_places, sums_before
 from ..cluster.resources.columns import Columns
+from ..formats.hostlist import join
 from .model import PAPER, PLUGIN, Answer, Model, ModelInput, RelaxedBids, Weight, bid_weights, multipliers
 from .search.packing import packing_within
 from .solve.decomposition import AmountFlow
@@ -97,6 +98,13 @@ class AuctionModel(Model):
     def variables(self) -> list[LpVariable]:
         """The bids, and whatever else there is after them."""
         return self.bids
+
+    def described_columns(self) -> Iterator[tuple[str, str, object, str]]:
+        """Yield the bids."""
+        table, cores = self.table, self.table.cores_of_bids().tolist()
+        for bid, (variable, job) in enumerate(zip(self.bids, table.job.tolist(), strict=True)):
+            nodes = join(self.columns.named(table.node[table.entries(bid)]))
+            yield variable.name, table.demands[job].job.id, cores[bid], nodes
 
     def constrain(self) -> None:
         """State every family of constraints."""

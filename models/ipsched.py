@@ -145,6 +145,15 @@ class Ipsched(Model):
         self.x = self._amounts("x", LpInteger)
         self._others: list[LpVariable] = []
 
+    def described_columns(self) -> Iterator[tuple[str, str, object, str]]:
+        """Yield s of each option, and its t and x with their nodes."""
+        for s, option, t, x in zip(self.s, self.options, self.t, self.x, strict=True):
+            job = option.demand.job.id
+            yield s.name, job, "", ""
+            for place, node in enumerate(self.columns.named(option.nodes)):
+                yield t[place].name, job, "", node
+                yield x[place].name, job, "", node
+
     def constrain(self) -> None:
         """State every family of constraints."""
         self.one_variant_per_job()

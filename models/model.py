@@ -7,7 +7,7 @@ become an award.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -259,6 +259,10 @@ class Model(ABC):
     def names(self) -> tuple[str, ...]:
         """Of the columns, for a file."""
         return tuple(variable.name for variable in self.variables)
+
+    @abstractmethod
+    def described_columns(self) -> Iterator[tuple[str, str, object, str]]:
+        """Yield columns by name, each with its job, cores (empty: the program deals them) and nodes."""
 
     def maximise(self) -> None:
         """Σ w·x over the first variables, w by priorities alone: (3.1), (5.1), (6.1), the first stage."""

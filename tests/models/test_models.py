@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import json
 import random
@@ -28,6 +29,7 @@ from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.demand import Demand, DemandReader
+from aucsched.formats.hostlist import expand
 from aucsched.models.ipsched import Ipsched
 from aucsched.topology.tree import topology_of
 
@@ -231,15 +233,17 @@ def test_presets_that_do_not_exist_are_named(preset: Any, model: Any) -> None:
 # Export.
 
 
-def read_back(path: Path) -> tuple[float, bool]:
-    """Return the optimum of a file as HiGHS reads it, and whether it minimises."""
+def read_back(path: Path) -> tuple[float, bool, list[str]]:
+    """Return the optimum of a file as HiGHS reads it, whether it minimises, and the columns that are 1."""
     highs = highspy.Highs()  # type: ignore[no-untyped-call]
     highs.setOptionValue("output_flag", False)
     highs.setOptionValue("mip_rel_gap", 0.0)
     assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
     highs.run()
     sense = highs.getObjectiveSense()[1]
-    return highs.getInfo().objective_function_value, sense == highspy.ObjSense.kMinimize
+    values = highs.getSolution().col_value
+    won = [highs.getColName(place)[1] for place, value in enumerate(values) if round(value) == 1]
+    return highs.getInfo().objective_function_value, sense == highspy.ObjSense.kMinimize, won
 
 
 @EVERY
@@ -248,10 +252,18 @@ def test_the_exported_program_has_the_schedules_optimum(model: Any, ending: str,
     for seed in (0, 3, 8):
         file = tmp_path / f"window{seed}.{ending}"
         result = schedule(tiny(seed), model=model, **ALONE, export=str(file), time_limit_s=60)
-        value, minimises = read_back(file)
+        value, minimises, won = read_back(file)
         assert minimises == (ending == "mps")
         assert abs(value) == pytest.approx(float(result.objective.priority))
         assert (value <= 0) == minimises
+        assert ".csv says what its columns are" in file.read_text().partition("\n")[0]
+        rows = csv.DictReader(Path(f"{file}.csv").read_text().splitlines())
+        described = {row["column"]: row for row in rows}
+        starts = [described[name] for name in won if name[0] in "bs"]
+        weights = {job.id: job.priority for job in tiny(seed).jobs}
+        assert sum(weights[row["job"]] for row in starts) == result.objective.priority
+        if model != "ipsched":
+            assert all(expand(row["nodes"]) and int(row["cores"]) for row in described.values())
 
 
 def test_halved_attempts_leave_the_exported_window_alone(tmp_path: Path) -> None:
