@@ -13,7 +13,7 @@ from ..cluster.promises import AUTO, BACKFILL, NONE
 from ..models.auction_model import Aucsched1, Aucsched2, Aucsched3
 from ..models.ipsched import Ipsched
 from ..models.model import Model
-from ..models.search.search_parameters import DEFAULT_PARAMETERS, SearchParameters, parameters_from
+from ..models.search.search_parameters import DEFAULT_PARAMETERS, SearchParameters, parameters_of
 from ..models.solve.solver import EXPORTS
 
 #: The models in the order of the thesis.
@@ -104,7 +104,7 @@ class StepOptions(StepRecord):
     @cached_property
     def steering(self) -> SearchParameters:
         """What steers the search."""
-        return parameters_from(self.search_parameters or "", "search_parameters")
+        return parameters_of(self.search_parameters, "search_parameters")
 
     @cached_property
     def auction(self) -> type[Model]:

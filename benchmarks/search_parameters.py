@@ -31,7 +31,7 @@ from aucsched.cluster.resources.capacity import FloatArray, IntArray
 from aucsched.models.model import bid_weights
 from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, packing_of
-from aucsched.models.search.search_parameters import Found, SearchLimits, parameters_from
+from aucsched.models.search.search_parameters import Found, SearchLimits, parameters_of
 from aucsched.models.winners.determine import determine
 
 #: Bids of each family's instances over 100 goods: so many that most are not proved in 40 steps.
@@ -61,7 +61,7 @@ class Instance:
             steps=steps,
             seed=0,
             clock=process_time,
-            parameters=parameters_from(parameters, "--parameters"),
+            parameters=parameters_of(parameters, "--parameters"),
         )
         found = determine(self.packing, self.values, self.second, self.start, limits)
         return found, process_time() - began

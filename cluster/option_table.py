@@ -213,7 +213,7 @@ class StepRecord(AuctionOptions, ModelOption):
         default="on with blocks, rings and three-dimensional tori under lexicographic weights, else off",
         readers=(STEP, SWEEP),
     )
-    search_parameters: Option[str | None] = _option(
+    search_parameters: Option[str | Mapping[str, float] | None] = _option(
         "Numbers that steer the search of strategy anytime: moves=50, or several with colons between "
         "(moves=50:near=0.02).",
         unit="NAME=NUMBER",
@@ -234,7 +234,9 @@ class StepRecord(AuctionOptions, ModelOption):
         readers=(STEP,),
     )
     export: Option[str] = Option(
-        "Write the window's integer program, all bids: .mps or .lp.", default="", unit="FILE"
+        "Write the window's integer program, all bids: .mps or .lp. FILE.csv says what its columns are.",
+        default="",
+        unit="FILE",
     )
     #: Another process has to be able to get it where several work.
     clock: Option[Callable[[], float]] = Option(

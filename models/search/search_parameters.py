@@ -121,19 +121,23 @@ DEFAULT_PARAMETERS = SearchParameters()
 
 
 def parameters_of(
-    given: SearchParameters | Mapping[str, float] | None, option: str = "parameters"
+    given: SearchParameters | Mapping[str, float] | str | None, option: str = "parameters"
 ) -> SearchParameters:
-    """Return the parameters that a caller gives, some of them by name; None: the defaults.
+    """Return the parameters that a caller gives, all of them or some by name; None: the defaults.
+
+    A text is ``moves=50``, or several with colons between (``moves=50:near=0.02``).
 
     Raises:
-        OptionError: there is no such parameter, or its value cannot be used.
+        OptionError: there is no such parameter, or its value cannot be used; names the option.
     """
-    if given is None or isinstance(given, SearchParameters):
-        return DEFAULT_PARAMETERS if given is None else given
+    if isinstance(given, SearchParameters):
+        return given
+    if isinstance(given, str):
+        given = _named(given, option)
+    if given is None or given == {}:
+        return DEFAULT_PARAMETERS
     if not isinstance(given, Mapping):
         raise OptionError(f"{option}: {given!r:.40} is not a mapping of names to numbers")
-    if not given:
-        return DEFAULT_PARAMETERS
     for name in given:
         if name not in _DEFAULTS:
             raise OptionError(f"{option}: the search has no parameter {name}{did_you_mean(name, _DEFAULTS)}")
@@ -141,18 +145,8 @@ def parameters_of(
     return SearchParameters(**whole)
 
 
-def _as_whole(value: Any, default: float) -> Any:
-    """Return a float without a fraction as an integer, where the parameter is one."""
-    is_whole = isinstance(default, int) and isinstance(value, float) and value.is_integer()
-    return int(value) if is_whole else value
-
-
-def parameters_from(text: str, option: str) -> SearchParameters:
-    """Return the parameters of a text: ``moves=50:near=0.02``; of an empty one the defaults.
-
-    Raises:
-        OptionError: a part is none of these; names the option.
-    """
+def _named(text: str, option: str) -> dict[str, float]:
+    """Return the numbers of a text by name."""
     given: dict[str, float] = {}
     for part in filter(None, text.split(":")):
         name, _, number = part.partition("=")
@@ -160,7 +154,13 @@ def parameters_from(text: str, option: str) -> SearchParameters:
             given[name] = float(number)
         except ValueError:
             raise OptionError(f"{option}: {part!r} is not NAME=NUMBER") from None
-    return parameters_of(given, option)
+    return given
+
+
+def _as_whole(value: Any, default: float) -> Any:
+    """Return a float without a fraction as an integer, where the parameter is one."""
+    is_whole = isinstance(default, int) and isinstance(value, float) and value.is_integer()
+    return int(value) if is_whole else value
 
 
 #: States the integer program over some bids, ascending.

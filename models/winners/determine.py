@@ -128,7 +128,7 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
     seed: int = 0,
     strategy: Literal["anytime", "exact", "greedy"] = "anytime",
     workers: int = 1,
-    parameters: SearchParameters | Mapping[str, float] | None = None,
+    parameters: SearchParameters | Mapping[str, float] | str | None = None,
 ) -> Winners:
     """Return which bids win: the greatest sum of values that the capacities and the groups allow.
 
@@ -153,7 +153,8 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
         strategy: ``anytime``, ``exact`` or ``greedy`` (docs/winners.md).
         workers: processes that search at once, for ``anytime``. Under a work limit alone their
             number changes nothing but the time.
-        parameters: what steers ``anytime``: SearchParameters, or some of them by name.
+        parameters: what steers ``anytime``: SearchParameters, some of them by name, or a text
+            (``moves=50:near=0.02``).
 
     Raises:
         InputError: a bid, a capacity, a group or the start cannot be used; names it.
@@ -173,7 +174,7 @@ def winners_of(
     *,
     second: Sequence[Number] | npt.NDArray[Any] | None = None,
     start: Iterable[int] = (),
-    parameters: SearchParameters | Mapping[str, float] | None = None,
+    parameters: SearchParameters | Mapping[str, float] | str | None = None,
     began: float | None = None,
     **options: Any,
 ) -> Winners:

@@ -336,6 +336,7 @@ def test_what_steers_the_search_can_be_given_and_is_named() -> None:
     assert winners(bids, {"gpu": 2}).parameters == {}
     found = winners(bids, {"gpu": 2}, parameters={"moves": 50, "near": 0.01})
     assert (found.value, dict(found.parameters)) == (10, {"moves": 50})
+    assert winners(bids, {"gpu": 2}, parameters="moves=50:near=0.01").parameters == {"moves": 50}
     for wrong, says in (
         ({"move": 1}, "parameters: the search has no parameter move"),
         ({"moves": 0.5}, "parameters: moves: 0.5 is not a whole number"),
