@@ -62,11 +62,9 @@ class Placer(Protocol):
 
     def order(self, demands: Sequence[Demand]) -> Sequence[int]:
         """Return the places of the demands in the order in which they are to be placed."""
-        ...
 
     def takes_first(self, demand: Demand) -> bool:
         """Return whether ``nodes_for`` yields the nodes as they stand, and nothing else."""
-        ...
 
     def nodes_for(
         self, demand: Demand, nodes: IntArray, units: IntArray, free: Capacity
@@ -79,7 +77,6 @@ class Placer(Protocol):
             units: of cores that each could give, shape (m,).
             free: what the job may take beside those placed before it.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

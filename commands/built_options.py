@@ -24,7 +24,6 @@ class Decorator(Protocol):
 
     def __call__(self, command: _Command, /) -> _Command:
         """Return the command with more options."""
-        ...
 
 
 #: What draws a picture.

@@ -67,11 +67,9 @@ class Family(Protocol):
 
     def claims(self, table: BidTable, columns: Columns) -> Iterator[Claim]:
         """Yield what a table's bids take of each resource."""
-        ...
 
     def words(self, resource: Resource) -> str:
         """Return the resource in a sentence that says what a bid lacks."""
-        ...
 
 
 class Pooled(Family, Protocol):
@@ -85,4 +83,3 @@ class Pooled(Family, Protocol):
 
     def pool(self, snapshot: Snapshot) -> ResourcePool:
         """Return what there is in a snapshot."""
-        ...

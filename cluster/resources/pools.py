@@ -4,6 +4,7 @@ A pool says which jobs take how much of which of its resources; ``Pools`` keeps 
 of them: take, give back, what a job lacks.
 """
 
+from abc import abstractmethod
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -69,19 +70,19 @@ class ResourcePool(Protocol):
     """
 
     @property
+    @abstractmethod
     def family(self) -> str:
         """The family's name."""
-        ...
 
     @property
+    @abstractmethod
     def reason(self) -> Reason:
         """Why a job waits that lacks some of it beside the award."""
-        ...
 
     @property
+    @abstractmethod
     def holds_queue(self) -> bool:
         """Whether policies in queue order wait for a job that lacks some, or reserve for it."""
-        ...
 
     def held(self, job: RunningJob, use: Use, now: float | None) -> Iterable[tuple[Resource, int]]:
         """Yield what a running job takes beyond what ``capacity`` leaves out already."""
@@ -93,26 +94,26 @@ class ResourcePool(Protocol):
         del resource
         return Lasting.RUN
 
+    @abstractmethod
     def takes(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Resource, int]]:
         """Yield what a job takes that may hold something for so long (None: without end)."""
-        ...
 
     def spent(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Resource, int]]:
         """Yield what a job does not give back that ends so many seconds before it had to."""
         del job, use, seconds
         return ()
 
+    @abstractmethod
     def capacity(self, resource: Resource) -> int:
         """Return how much of a resource there is."""
-        ...
 
+    @abstractmethod
     def alike(self, job: Job) -> Hashable:
         """Return what jobs have in common that take the same where they hold the same."""
-        ...
 
+    @abstractmethod
     def lacking(self, resource: Resource, asked: int, left: int) -> str:
         """Return in a sentence what a job asks for and does not get."""
-        ...
 
 
 OnePool = TypeVar("OnePool", bound=ResourcePool)
