@@ -98,7 +98,7 @@ class Auction:
         self._lock = RLock()
         self._options = options_with_preset(checked(options, StepKeywords, "Auction"))
         check_queue_promise(self._options)
-        self.cluster = snapshot_of(cluster)
+        self.cluster = snapshot_of(cluster, "cluster")
         self._places = {node.name: place for place, node in enumerate(self.cluster.nodes)}
         #: The jobs that started here: a failed one waits again, its licences come back.
         self._started: dict[str, Job] = {}

@@ -1,10 +1,11 @@
 """The result of a step: awards, refusals and the report of the solve."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -274,25 +275,25 @@ class Schedule(Copied, Tabular):
             OptionError: matplotlib is missing, or the file's name has another end.
         """
         draw = chart(path, "reports.machine_picture", "draw_machine")
-        return draw(snapshot_of_starts(snapshot, self.started), self)
+        return draw(same_snapshot(snapshot, self.started, self.pending), self)
 
     def to_json(self) -> str:
         """Return the schedule file's text (format ``aucsched-schedule/1``)."""
         return document_text(self.to_dict())
 
 
-def snapshot_of_starts(snapshot: Any, starts: Iterable[Any]) -> Snapshot:
-    """Return a snapshot that has the jobs and nodes of some starts (``job``, ``nodes``).
+def same_snapshot(snapshot: Any, starts: Collection[Any], others: Iterable[Refusal]) -> Snapshot:
+    """Return a snapshot whose jobs are those of some starts (``job``, ``nodes``) and of refusals.
 
     Raises:
-        InputError: it has not, or is none.
+        InputError: it has other jobs or lacks a node, or is none.
     """
     if not isinstance(snapshot, Snapshot):
         raise InputError(f"{shown(snapshot)} is not a Snapshot", path="snapshot")
     nodes, jobs = {node.name for node in snapshot.nodes}, {job.id for job in snapshot.jobs}
-    for start in starts:
-        if start.job not in jobs or not nodes.issuperset(start.nodes):
-            raise InputError(f"another one: job {start.job} cannot start on it", path="snapshot")
+    same = jobs == {one.job for one in (*starts, *others)}
+    if not (same and nodes.issuperset(chain.from_iterable(one.nodes for one in starts))):
+        raise InputError("another one: it has other jobs or nodes", path="snapshot")
     return snapshot
 
 

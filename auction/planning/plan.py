@@ -25,7 +25,7 @@ from ...cluster.resources.allocation import Allocation, add_allocation, resource
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, nothing_held
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader
-from ...cluster.schedule import Reason, Refusal, document_of, document_text, snapshot_of_starts
+from ...cluster.schedule import Reason, Refusal, document_of, document_text, same_snapshot
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular, chart
 from ...cluster.text import plural
@@ -108,7 +108,7 @@ class Plan(Tabular):
     def plot(self, snapshot: Snapshot, path: str | Path | None = None) -> Any:
         """Draw the nodes over future time; arguments, result and errors as in ``Schedule.plot``."""
         draw = chart(path, "reports.gantt", "draw_plan")
-        return draw(snapshot_of_starts(snapshot, self.planned), self)
+        return draw(same_snapshot(snapshot, self.planned, self.unplanned), self)
 
     def to_json(self) -> str:
         """Return the plan file's text (format ``aucsched-plan/1``): equal plans, equal bytes."""

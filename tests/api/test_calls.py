@@ -375,6 +375,11 @@ HISTORY = aucsched.ClusterWorkload(
     nodes=[aucsched.Node(name="n", cores=8)],
     jobs=[aucsched.ArrivingJob(job=SNAPSHOT.jobs[0], arrival_s=0, run_time_s=3, started_s=1)],
 )
+WAITING = aucsched.Snapshot(
+    nodes=SNAPSHOT.nodes,
+    jobs=[aucsched.Job(id="1", priority=9, request=aucsched.Request(cores=9))],
+    time=0.0,
+)
 OTHER = aucsched.Snapshot(nodes=[aucsched.Node(name="m", cores=8)], jobs=SNAPSHOT.jobs)
 
 
@@ -420,6 +425,7 @@ class Idle:
         (lambda: A.simulate(HISTORY, mtbf_s=5), "mtbf_s needs mttr_s"),
         (lambda: A.simulate(LOG, slack=3), "slack needs policy slack, not easy"),
         (lambda: A.schedule(SNAPSHOT, promise="x"), "promise 'x' is not plan, auto"),
+        (lambda: A.Auction(None), "cluster: None is neither a Snapshot nor a file's name"),
     ],
 )
 def test_python_refuses_what_the_command_refuses_by_its_own_names(
@@ -444,8 +450,13 @@ def test_python_refuses_what_the_command_refuses_by_its_own_names(
         ),
         (
             lambda: A.schedule(SNAPSHOT).plot(OTHER),
-            "snapshot: another one: job 64 cannot start on it",
+            "snapshot: another one: it has other jobs or nodes",
         ),
+        (
+            lambda: A.schedule(WAITING).plot(SNAPSHOT),
+            "snapshot: another one: it has other jobs or nodes",
+        ),
+        (lambda: A.plan(WAITING).plot(SNAPSHOT), "snapshot: another one: it has other jobs or nodes"),
         (lambda: A.schedule(SNAPSHOT).plot("m.png"), "snapshot: 'm.png' is not a Snapshot"),
         (lambda: A.plan(SNAPSHOT).plot("p.png"), "snapshot: 'p.png' is not a Snapshot"),
         (lambda: A.plan(SNAPSHOT).plot(OTHER), "snapshot: another one"),
