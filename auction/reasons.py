@@ -1,7 +1,6 @@
 """Why a job did not start."""
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -35,19 +34,22 @@ def refusals(
 
     Once ``is_over`` says that the step's time is up, only first-fit looks for a job's nodesets.
     """
-    winners = {start.demand.job.id for start in decision.starts}
+    winners = {start.demand.job.id: start for start in decision.starts}
     size = len(decision.window) if decision.best is None else decision.best.size
     explainer = _Explainer(state, decision, winners, is_over)
     found = dict(queue.refused)
+    for promise in decision.waiting.promised:
+        explainer.take_ahead(promise.demand.job.id)
     for place, demand in enumerate(decision.window):
         if demand.job.id in winners:
+            explainer.take_ahead(demand.job.id)
             continue
         if place >= size:
             reason, detail = Reason.WINDOW, f"the time limit halved the window to {plural(size, 'job')}"
         else:
             reason, detail = explainer.why(demand)
         found[demand.job.id] = Refusal(job=demand.job.id, reason=reason, detail=detail)
-    window = {demand.job.id for demand in decision.window} | winners
+    window = {demand.job.id for demand in decision.window} | winners.keys()
     for demand in queue.waiting if len(window) < len(queue.waiting) else ():
         job = demand.job.id
         if job not in window and not (decision.discarded and job in found):
@@ -60,9 +62,15 @@ class _Explainer:
     """Finds what keeps a losing job from starting."""
 
     def __init__(
-        self, state: SnapshotState, decision: StepPass, winners: set[str], is_over: Callable[[], bool]
+        self,
+        state: SnapshotState,
+        decision: StepPass,
+        winners: Mapping[str, StartingJob],
+        is_over: Callable[[], bool],
     ) -> None:
         self._is_over, self._late, self._winners = is_over, False, winners
+        #: Winners behind the job that is asked about, and what those ahead of it leave, the last for it.
+        self._behind, self._ahead = dict(winners), [decision.cluster]
         self._seen = state
         self.impossible = ImpossibleRequests(state)
         self._decision = decision
@@ -74,7 +82,6 @@ class _Explainer:
         self._known: dict[object, tuple[Reason, str]] = {}
         self._free_of: dict[tuple[int, int], tuple[int, int]] = {}
         self._views: dict[int, GuardedViews] = {}
-        self._left_ahead: dict[int, Cluster] = {}
         self._reserved = {guard.job.id for guard in decision.cluster.guards}
         best = decision.best
         self._left = decision.cluster
@@ -83,6 +90,9 @@ class _Explainer:
         self._best = best
         self._table, self._chosen = best.answer.table, best.answer.chosen
         self._left = what_is_left(self._table, self._chosen, decision.cluster)
+        self._ahead = [
+            replace(self._left, columns=replace(self._left.columns, pools=self._cluster.columns.pools))
+        ]
         self._place = {demand.job.id: demand.index for demand in self._table.demands}
         self._state = FreeState(self._table, decision.cluster)
         for bid in self._chosen.tolist():
@@ -143,12 +153,11 @@ class _Explainer:
 
     def _behind_others(self, demand: Demand) -> tuple[Reason, str]:
         """Say why plain backfilling passes a job over that could have started alone."""
-        left = self._left_ahead_of(demand)
-        key = ("passed", demand.kind, demand.job.user, id(left), demand.job.id in self._reserved)
-        return self._once(key, lambda one: self._why_passed(one, left), demand)
+        key = ("passed", demand.kind, demand.job.user, len(self._ahead), demand.job.id in self._reserved)
+        return self._once(key, self._why_passed, demand)
 
-    def _why_passed(self, demand: Demand, left: Cluster) -> tuple[Reason, str]:
-        reason, why = self._why_not_beside(demand, left)
+    def _why_passed(self, demand: Demand) -> tuple[Reason, str]:
+        reason, why = self._why_not_beside(demand, self._ahead[-1])
         if reason is not Reason.NO_FIT:
             return reason, why
         # Counts said that it could start: whether it fits alone is for a placement to say.
@@ -156,30 +165,13 @@ class _Explainer:
             return self._without_bid(demand)
         return Reason.OUTBID, f"jobs ahead of it start first, as in backfilling: {why}"
 
-    def _left_ahead_of(self, demand: Demand) -> Cluster:
-        """Return what the award leaves, but of licences and limits what the jobs ahead of one leave."""
-        if self._left.columns.pools.are_empty:
-            return self._left
-        place = self._place_in_window[demand.job.id]
-        ahead = bisect_left(self._starts, place, key=lambda start: start[0])
-        if ahead not in self._left_ahead:
-            pools = self._cluster.columns.pools.copy()
-            for _, start in self._starts[:ahead]:
-                pools.take(start.demand.job, start.allocation.held)
-            self._left_ahead[ahead] = replace(self._left, columns=replace(self._left.columns, pools=pools))
-        return self._left_ahead[ahead]
-
-    @cached_property
-    def _place_in_window(self) -> dict[str, int]:
-        return {demand.job.id: place for place, demand in enumerate(self._decision.window)}
-
-    @cached_property
-    def _starts(self) -> list[tuple[int, StartingJob]]:
-        """What starts, in the order of the window; promised starts come first, those behind it last."""
-        places, last = self._place_in_window, len(self._place_in_window)
-        places = places | {one.demand.job.id: -1 for one in self._decision.waiting.promised}
-        starts = [(places.get(start.demand.job.id, last), start) for start in self._decision.starts]
-        return sorted(starts, key=lambda start: start[0])
+    def take_ahead(self, job: str) -> None:
+        """Let jobs that are asked about from now on lack what a winner takes of licences and limits."""
+        start, columns = self._behind.pop(job, None), self._ahead[-1].columns
+        if start is not None and not columns.pools.are_empty:
+            pools = columns.pools.copy()
+            pools.take(start.demand.job, start.allocation.held)
+            self._ahead.append(replace(self._left, columns=replace(columns, pools=pools)))
 
     def beside(self, demand: Demand) -> tuple[Reason, str]:
         """Return why a job cannot start on what the award leaves: the same for all of a kind."""

@@ -57,12 +57,12 @@ def check_partitions(wanted: Iterable[str], nodes: Iterable[str]) -> None:
         raise InputError(f"no job is in a partition of the nodes: {words}")
 
 
-def of_type(value: object, kinds: tuple[type, ...], path: str) -> None:
-    """Raise InputError unless a value is of one of some types."""
+def of_type(value: object, kinds: tuple[type, ...], path: str, source: str = "") -> None:
+    """Raise InputError unless a value is of one of some types; ``source`` says what makes one."""
     if not isinstance(value, kinds):
         names = " or ".join(kind.__name__ for kind in kinds)
         what = "a text" if kinds == (str,) else f"of type {names}"
-        raise InputError(f"{shown(value)} is not {what}", path=path)
+        raise InputError(f"{shown(value)} is not {what}{source and f': {source}'}", path=path)
 
 
 def all_of_type(values: Collection[object], kinds: tuple[type, ...], path: str) -> None:
@@ -78,12 +78,12 @@ def known(name: str, names: Collection[str], what: str, path: str) -> None:
         raise InputError(f"{name!r} is not a {what} of this snapshot", path=path)
 
 
-def unique(values: Iterable[str], what: str, member: str, above: str = "") -> dict[str, int]:
+def unique(values: Iterable[str], what: str, member: str) -> dict[str, int]:
     """Return the place of each name in a list; raise InputError where one is listed twice."""
     seen: dict[str, int] = {}
     for index, value in enumerate(values):
         first = seen.setdefault(value, index)
         if first != index:
-            path = f"{above}{what}[{index}].{member}"
-            raise InputError(f"{value!r} stands at {what}[{first}] already", path=path)
+            message = f"{value!r} is listed at {what}[{first}] already"
+            raise InputError(message, path=f"{what}[{index}].{member}")
     return seen

@@ -9,6 +9,7 @@ from .nodes import Node, Switch
 from .value_types import (
     Anything,
     Choice,
+    Embedded,
     Entries,
     HostList,
     IntegerList,
@@ -152,6 +153,10 @@ class Network:
             missing = next(name for name in self.members if name not in known)
             raise InputError(f"{missing!r} is not a node of the cluster", path="topology.nodes")
         return tuple(sorted(nodes, key=lambda node: place[node.name]))
+
+
+#: What a snapshot's or workload's network is.
+NETWORK = Embedded(Network, source="it comes from a file's topology (parse_snapshot)")
 
 
 def alone_on(network: Network | None, request: Request, held: Collection[str]) -> frozenset[str]:

@@ -185,10 +185,10 @@ class Node:
         if not HOST_NAME.fullmatch(self.name):
             raise InputError(f"{shown(self.name)} is not a name of letters, digits, _ . -", path="name")
         if self.free.memory_mib is not None and self.total.memory_mib is None:
-            raise InputError(f"{self.free.memory_mib} is given without memory_mib", path="free_memory_mib")
+            raise InputError(f"{self.free.memory_mib} is given without memory_mib", path="free.memory_mib")
         for what, free, most in self.free.beyond(self.total):
             message = "the node has no such gres" if most is None else f"{free} is above the node's {most}"
-            raise InputError(message, path=f"free_{what}")
+            raise InputError(message, path=f"free.{what}")
 
 
 @value_class
@@ -329,9 +329,9 @@ def check_switches(switches: Sequence[Switch], nodes: Collection[str]) -> None:
     Errors name the switch: repeated or unknown names, a switch below two others, a loop, too many
     one above another, a node on two leaves or on none.
     """
-    places = unique((switch.name for switch in switches), "switches", "name", "topology.")
+    places = unique((switch.name for switch in switches), "switches", "name")
     parents = _parents(switches, places)
-    paths = {switch.name: f"topology.switches[{index}]" for index, switch in enumerate(switches)}
+    paths = {switch.name: f"switches[{index}]" for index, switch in enumerate(switches)}
     check_loops(paths, parents, MOST_DEPTH)
     _check_leaves(switches, nodes)
 
@@ -339,7 +339,7 @@ def check_switches(switches: Sequence[Switch], nodes: Collection[str]) -> None:
 def _parents(switches: Sequence[Switch], places: Collection[str]) -> dict[str, str]:
     parents: dict[str, str] = {}
     for index, switch in enumerate(switches):
-        path = f"topology.switches[{index}].switches"
+        path = f"switches[{index}].switches"
         for child in switch.switches:
             known(child, places, "switch", path)
             if child in parents:
@@ -363,7 +363,7 @@ def check_loops(paths: Mapping[str, str], parents: Mapping[str, str], deepest: i
             name = parents.get(name)
         above = 0 if name is None else depth[name]
         if deepest is not None and above + len(trail) > deepest:
-            message = f"{above + len(trail)} switches stand one above another, more than {deepest}"
+            message = f"{above + len(trail)} switches are one above another, more than {deepest}"
             raise InputError(message, path=path)
         depth |= {below: above + place for place, below in enumerate(reversed(trail), start=1)}
 
@@ -371,15 +371,14 @@ def check_loops(paths: Mapping[str, str], parents: Mapping[str, str], deepest: i
 def _check_leaves(switches: Sequence[Switch], nodes: Collection[str]) -> None:
     leaf_of: dict[str, str] = {}
     for index, switch in enumerate(switches):
-        path = f"topology.switches[{index}].nodes"
+        path = f"switches[{index}].nodes"
         for name in switch.nodes:
             known(name, nodes, "node", path)
             if name in leaf_of:
-                where = (
-                    "this leaf twice" if leaf_of[name] == switch.name else f"leaf {leaf_of[name]!r} already"
-                )
-                raise InputError(f"{name!r} stands on {where}", path=path)
+                is_same = leaf_of[name] == switch.name
+                where = "this leaf twice" if is_same else f"leaf {leaf_of[name]!r} already"
+                raise InputError(f"{name!r} is on {where}", path=path)
             leaf_of[name] = switch.name
     if len(leaf_of) < len(nodes):
         missing = next(name for name in nodes if name not in leaf_of)
-        raise InputError(f"node {missing!r} stands on no leaf switch", path="topology.switches")
+        raise InputError(f"node {missing!r} is on no leaf switch", path="switches")

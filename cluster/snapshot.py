@@ -6,11 +6,10 @@ from .checks import known, unique
 from .errors import InputError
 from .jobs import Job, RunningJob
 from .limits import Limit
-from .network import Network
+from .network import NETWORK, Network
 from .nodes import License, Node, Partition, Reservation, Resources, Switch, check_switches
 from .text import plural
 from .value_types import (
-    Embedded,
     Entries,
     EntryMap,
     Many,
@@ -60,7 +59,7 @@ class Snapshot:
     jobs: Many[Job] = member(Entries(Job), default=())
     time: float | None = member(Timestamp(), default=None)
     switches: OptionalMany[Switch] = member(Entries(Switch), default=None)
-    network: Network | None = member(Embedded(Network), default=None)
+    network: Network | None = member(NETWORK, default=None)
     running: Many[RunningJob] = member(Entries(RunningJob), default=())
     licenses: Mapping[str, License] = member(EntryMap(License), default_factory=dict)
     partitions: Many[Partition] = member(Entries(Partition), default=())
@@ -84,7 +83,7 @@ class Snapshot:
         unique((node.name for node in self.nodes), "nodes", "name")
         if self.network is not None:
             if self.switches not in (None, self.network.switches):
-                raise InputError(f"the {self.network.kind} has groups of its own", path="topology.switches")
+                raise InputError(f"the {self.network.kind} has groups of its own", path="switches")
             assign(self, nodes=self.network.in_order(self.nodes), switches=self.network.switches)
         names = {node.name: index for index, node in enumerate(self.nodes)}
         unique((job.id for job in self.jobs), "jobs", "id")
@@ -118,7 +117,7 @@ class Snapshot:
                 known(name, names, "node", path)
                 _fits(held[name], self.nodes[names[name]].total, path)
         for name, use in held.items():
-            check_free(self.nodes[names[name]], use, f"nodes[{names[name]}].")
+            check_free(self.nodes[names[name]], use, f"nodes[{names[name]}].free.")
 
 
 def check_waiting(
@@ -157,8 +156,8 @@ def _fits(held: Resources, total: Resources, path: str) -> None:
         raise InputError("the node has no such gres" if most is None else message, path=f"{path}.{what}")
 
 
-def check_free(node: Node, held: Resources, path: str = "") -> None:
-    """Raise InputError when a node's free figures exceed what is left beside ``held``."""
+def check_free(node: Node, held: Resources, path: str) -> None:
+    """Raise InputError when a node's free figures exceed what ``held`` leaves; names follow ``path``."""
     for what, free, left in node.free.beyond(node.total.less(held)):
         message = f"{free} is above the {left} that running jobs leave"
-        raise InputError(message, path=f"{path}free_{what}")
+        raise InputError(message, path=f"{path}{what}")

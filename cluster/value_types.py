@@ -137,19 +137,19 @@ def coerce_members(target: Any) -> None:
     """Let each member of a frozen object that is being constructed be of its type.
 
     Raises:
-        InputError: a value cannot be, or is out of bounds; the path is the member's name in files.
+        InputError: a value cannot be, or is out of bounds; the path is the member's name.
     """
-    for name, path, default, coerced in _coercions(target.__class__):
+    for name, default, coerced in _coercions(target.__class__):
         value = getattr(target, name)
-        if value is not default and (made := coerced(value, path)) is not value:
+        if value is not default and (made := coerced(value, name)) is not value:
             object.__setattr__(target, name, made)
 
 
 @cache
-def _coercions(cls: type[Any]) -> tuple[tuple[str, str, Any, Callable[[Any, str], Any]], ...]:
-    """Return name, name in files, default and conversion of those members that need one."""
+def _coercions(cls: type[Any]) -> tuple[tuple[str, Any, Callable[[Any, str], Any]], ...]:
+    """Return name, default and conversion of those members that need one."""
     return tuple(
-        (one.name, one.metadata["file"] or one.name, one.default, value_type_of(one).coerced)
+        (one.name, one.default, value_type_of(one).coerced)
         for one in fields(cast(Any, cls))
         if _VALUE_TYPE in one.metadata
     )
@@ -409,15 +409,19 @@ class HostMap(EntryMap):
 
 @dataclass(frozen=True, slots=True)
 class Embedded(ValueType):
-    """One value of a class; ``flat``: its members stand among those of the value that holds it."""
+    """One value of a class; ``flat``: its members stand among those of the value that holds it.
+
+    ``source`` says what makes one, where users do not.
+    """
 
     of: type
     flat: bool = False
+    source: str = ""
 
     def coerced(self, value: Any, path: str) -> Any:
         """Return it as it is."""
         if type(value) is not self.of:
-            of_type(value, (self.of,), path)
+            of_type(value, (self.of,), path, self.source)
         return value
 
 

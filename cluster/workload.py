@@ -8,7 +8,7 @@ from .checks import LARGEST_COUNT, named
 from .errors import InputError
 from .jobs import Job
 from .limits import Limit
-from .network import Network
+from .network import NETWORK, Network
 from .nodes import License, Node, Partition, Switch
 from .snapshot import Snapshot
 from .text import plural
@@ -146,7 +146,7 @@ class ClusterWorkload:
     nodes: Many[Node] = member(Entries(Node))
     jobs: Many[ArrivingJob] = member(Entries(ArrivingJob), default=())
     switches: OptionalMany[Switch] = member(Entries(Switch), default=None)
-    network: Network | None = member(Embedded(Network), default=None)
+    network: Network | None = member(NETWORK, default=None)
     partitions: Many[Partition] = member(Entries(Partition), default=())
     licenses: Mapping[str, License] = member(EntryMap(License), default_factory=dict)
     limits: Many[Limit] = member(Entries(Limit), default=())

@@ -4,7 +4,9 @@ Nodes that are alike stand as one entry with a hostlist, free as running jobs le
 failures of a workload's nodes is read here, too.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from types import GenericAlias
@@ -57,7 +59,7 @@ def build_nodes(entries: list[NodeWire], held: Mapping[str, Resources]) -> tuple
             charge(len(names) * len(entry.gres), "name")
             for name in names:
                 if entry_of.setdefault(name, index) != index:
-                    raise InputError(f"{name!r} stands at nodes[{entry_of[name]}] already", path="name")
+                    raise InputError(f"{name!r} is listed at nodes[{entry_of[name]}] already", path="name")
                 nodes[name] = _node(name, entry, alike, held.get(name))
     return tuple(nodes.values())
 
@@ -79,7 +81,7 @@ def _node(name: str, entry: NodeWire, alike: dict[str, Any], held: Resources | N
     node = Node(name=name, free=_free(entry, total.less(capped)), **alike)
     # A running job that does not fit is the greater error: Snapshot names it.
     if held is not None and capped is not None and (held.cores, held.gres) == (capped.cores, capped.gres):
-        check_free(node, capped)
+        check_free(node, capped, "free.")
     return node
 
 
@@ -87,14 +89,12 @@ def _free(entry: NodeWire, left: Resources) -> Resources:
     """Return a node's free figures: as given, by default what running jobs leave."""
     if entry.free_cores is None and entry.free_memory_mib is None and entry.free_gres is None:
         return left
-    try:
+    with errors_below("free"):
         return Resources(
             cores=left.cores if entry.free_cores is None else entry.free_cores,
             memory_mib=left.memory_mib if entry.free_memory_mib is None else entry.free_memory_mib,
             gres={**left.gres, **(entry.free_gres or {})},
         )
-    except InputError as error:
-        raise InputError(error.message, path=f"free_{error.path}") from error
 
 
 def written_nodes(nodes: Iterable[Node], held: Mapping[str, Resources]) -> list[NodeWire]:
@@ -147,6 +147,26 @@ WORKLOAD_FILE = FileForm(
 FORMATS = {SNAPSHOT: "aucsched-snapshot/1", WORKLOAD: "aucsched-workload/1"}
 
 
+#: Paths that begin with a member's name in Python -> as files have it.
+_FILE_PATHS = {
+    r"(nodes\[\d+\]\.free)\.": r"\1_",
+    r"(limits\[\d+\]\.)most\b": r"\1max",
+    r"switches\b": "topology.switches",
+}
+
+
+@contextmanager
+def _file_paths() -> Iterator[None]:
+    """Let the InputErrors raised inside name members as files do."""
+    try:
+        yield
+    except InputError as error:
+        for python, file in _FILE_PATHS.items():
+            error.path = re.sub(f"^{python}", file, error.path)
+        raise
+
+
+@_file_paths()
 def _built(document: Any, form: FileForm[T]) -> T:
     """Return the checked snapshot or workload that decoded members describe."""
     first = form.part(document, "running")
@@ -191,8 +211,8 @@ def load_snapshot(path: str | Path) -> Snapshot:
     return read_document(path, parse_snapshot)
 
 
-def snapshot_of(given: Snapshot | str | Path) -> Snapshot:
-    """Return a snapshot, read where a file is named.
+def snapshot_of(given: Snapshot | str | Path, called: str = "snapshot") -> Snapshot:
+    """Return a snapshot, read where a file is named; ``called`` is the argument's name.
 
     Raises:
         InputError: the file cannot be read.
@@ -201,7 +221,7 @@ def snapshot_of(given: Snapshot | str | Path) -> Snapshot:
     if isinstance(given, Snapshot):
         return given
     if not isinstance(given, (str, Path)):
-        raise OptionError(f"snapshot: {shown(given)} is neither a Snapshot nor a file's name")
+        raise OptionError(f"{called}: {shown(given)} is neither a Snapshot nor a file's name")
     return load_snapshot(given)
 
 

@@ -34,6 +34,8 @@ from aucsched import (
     Switch,
 )
 
+N8 = Node(name="a", cores=8)
+
 
 def test_counts_and_pairs_become_spans() -> None:
     request = Request(cores=8, nodes=2, gres_per_node={"gpu": 2}, gres_total={"fpga": (1, 3)})
@@ -147,7 +149,7 @@ def test_a_node_of_plain_counts_is_all_free() -> None:
         ({"total": Resources(cores=1), "cores": 2}, "cores: total is given too"),
         ({"total": Resources(cores=1), "gres": {"gpu": 2}}, "gres: total is given too"),
         ({"cores": 0}, "cores: 0 is below 1"),
-        ({"cores": 2, "free": Resources(cores=3)}, "free_cores: 3 is above the node's 2"),
+        ({"cores": 2, "free": Resources(cores=3)}, "free.cores: 3 is above the node's 2"),
     ],
 )
 def test_a_node_that_contradicts_itself_is_refused(members: dict[str, Any], message: str) -> None:
@@ -368,3 +370,27 @@ def test_what_a_public_type_takes_is_scheduled_and_read_back(kind: Any, tmp_path
             else:
                 aucsched.save_workload(made, tmp_path / "w.json")
                 assert aucsched.load_workload(tmp_path / "w.json") == made, said
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Snapshot(nodes=[N8], running=[RunningJob(id="r", nodes={"a": Resources(cores=8)})]),
+            "nodes[0].free.cores: 8 is above the 0 that running jobs leave",
+        ),
+        (lambda: Limit(name="x", most={}), "most: nothing is limited"),
+        (
+            lambda: Snapshot(nodes=[N8], switches=[Switch(name="s", nodes=["b"])]),
+            "switches[0].nodes: 'b' is not a node of this snapshot",
+        ),
+        (
+            lambda: Snapshot(nodes=[N8], network={"kind": "torus"}),  # type: ignore[arg-type]
+            "network: a dict is not of type Network: it comes from a file's topology (parse_snapshot)",
+        ),
+    ],
+)
+def test_errors_name_python_s_members(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(InputError) as refused:
+        make()
+    assert str(refused.value) == message
