@@ -56,7 +56,7 @@ def _check_lists(snapshot: Snapshot, schedule: Schedule) -> None:
     asked = Counter(job.id for job in snapshot.jobs)
     for job in asked | listed:
         if listed[job] != asked[job]:
-            raise AwardError(f"job {job} stands {listed[job]} times among started and pending")
+            raise AwardError(f"job {job} is listed {listed[job]} times among started and pending")
 
 
 def _leaves(snapshot: Snapshot) -> dict[str, str]:
@@ -266,7 +266,7 @@ class _Check:
             self._fail("is not contiguous")
         leaves = {self._leaves.get(name, "") for name in self._held}
         if request.max_switches is not None and len(leaves) > request.max_switches:
-            self._fail(f"stands below {len(leaves)} leaf switches")
+            self._fail(f"is below {len(leaves)} leaf switches")
         if not set(request.required_nodes) <= set(self._held):
             self._fail("lacks a required node")
         fault = "" if network is None else unit_fault(network, request, frozenset(self._held))

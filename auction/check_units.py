@@ -79,7 +79,7 @@ def _block_fault(sizes: tuple[int, ...], counts: tuple[int, ...], request: Reque
     if unit == asked:
         groups = {place // group for place, count in enumerate(counts) if count}
         touched = {place // part for place, count in enumerate(counts) if count}
-        return "" if len(groups) == 1 and len(touched) <= parts else "stands on too many blocks"
+        return "" if len(groups) == 1 and len(touched) <= parts else "is on too many blocks"
     if request.consolidate_segments:
         base = sizes[0]
         least = ceil(unit / base) * base * (nodes // unit) if request.spread_segments else nodes

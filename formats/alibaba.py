@@ -77,7 +77,7 @@ def import_alibaba(
     jobs = read_document(pods, lambda content: _jobs(_rows(content, _POD_COLUMNS, notes), options, notes))
     _note_gpus(options, jobs, notes)
     _note_too_large(machines, jobs, notes)
-    notes.add("cores", "cores count in 1/1000 of a core, and a pod's all stand on one node")
+    notes.add("cores", "cores count in 1/1000 of a core, and a pod's are all on one node")
     notes.add("priorities", f"priorities go by order of creation: the first job's is {basic_priority(0)}")
     try:
         name = one_line(Path(pods).name)

@@ -25,6 +25,8 @@ _TYPE_NAMES = {
     "object": "an object",
     "null": "null",
 }
+#: Ends of the paths of hostlists.
+_HOSTS = ("nodes", "switches")
 _AT = " - at `"
 _UNKNOWN = "Object contains unknown field `"
 _KEY = "key` in `"
@@ -163,7 +165,9 @@ def _explained(message: str, text: bytes, read: Callable[[str], object]) -> Inpu
     if got:
         names = [_TYPE_NAMES.get(name.strip(), name.strip()) for name in got["expected"].split("|")]
         wanted = " or ".join(name for name in names if name != "null")
-        return InputError(f"{shown(value)} is not {wanted}", path=place)
+        is_hosts = wanted == "a text" and isinstance(value, list) and place.endswith(_HOSTS)
+        form = ' of names with commas and ranges: "n[1-4],n7"' if is_hosts else ""
+        return InputError(f"{shown(value)} is not {wanted}{form}", path=place)
     return InputError(f"{shown(value)}: {problem}", path=place)
 
 

@@ -9,7 +9,8 @@ from math import prod
 
 import numpy as np
 
-from ..cluster.errors import InputError
+from ..cluster.checks import unique
+from ..cluster.errors import InputError, errors_below
 from ..cluster.network import Network, NetworkKind, PlacementSize, Unit
 from ..cluster.nodes import Switch
 from ..cluster.resources.capacity import IntArray
@@ -97,12 +98,10 @@ def _check_units(units: Sequence[Unit], member: str, *, may_be_empty: bool = Tru
     path = f"topology.{member}"
     if not any(unit.nodes for unit in units):
         raise InputError("none has a node", path=path)
-    names: dict[str, int] = {}
+    with errors_below("topology"):
+        unique((unit.name for unit in units), member, "name")
     unit_of: dict[str, str] = {}
     for place, unit in enumerate(units):
-        if names.setdefault(unit.name, place) != place:
-            message = f"{unit.name!r} stands at {member}[{names[unit.name]}] already"
-            raise InputError(message, path=f"{path}[{place}].name")
         if not unit.nodes and not may_be_empty:
             raise InputError("it has no node", path=f"{path}[{place}].nodes")
         for name in unit.nodes:
@@ -245,11 +244,9 @@ class UnitSets:
             each = " for each segment" if asked.unit < count else ""
             return f"no ring{alone} has {many} in a row{each}"
         if self.kind is NetworkKind.TORUS3D:
-            sizes = {prod(size.dims) for unit in self._units for size in unit.placements}
-            is_size = asked.unit in sizes
-            return (
-                f"no placement has {many}" if is_size else f"no placement is of {plural(asked.unit, 'node')}"
-            )
+            sizes = sorted({prod(size.dims) for unit in self._units for size in unit.placements})
+            other = f"the torus' placements have {' or '.join(map(str, sizes))} nodes, not {asked.unit}"
+            return f"no placement has {many}" if asked.unit in sizes else other
         free, reach = self.free(nodes), self.blocks.reach(asked.unit)
         most, best = self.blocks.most(free, reach)
         if most >= asked.unit:

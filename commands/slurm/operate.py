@@ -203,7 +203,7 @@ def config(context: click.Context) -> None:
     """Print a configuration file with every option's default."""
     group = context.parent.command if context.parent else None
     if not isinstance(group, click.Group):
-        raise TypeError("config stands in a group")
+        raise TypeError("config belongs in a group")
     click.echo(_HEAD, nl=False)
     for name in _KEPT:
         command = group.get_command(context, name)

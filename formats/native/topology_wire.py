@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import GenericAlias
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 
@@ -12,6 +12,7 @@ from ...cluster.checks import LARGEST_COUNT, plain
 from ...cluster.errors import InputError
 from ...cluster.network import SIZES, Network, NetworkKind, PlacementSize, Unit
 from ...cluster.nodes import Switch, check_loops
+from ...cluster.text import not_one_of
 from ...topology.distances import MOST_LINKS
 from ...topology.networks import dragonfly, fat_tree, linked, torus
 from ...topology.units import blocks, default_sizes, rings, toruses
@@ -31,6 +32,8 @@ MEMBERS = {
     "ring": ("rings",),
     "torus3d": ("toruses",),
 }
+#: The orders of a torus' nodes.
+ORDERS = ("hilbert", "members")
 #: Those that need not stand.
 OPTIONAL = ("nodes", "order", "sizes")
 #: What holds the units of each kind of Slurm's, and what makes a network of them.
@@ -44,11 +47,11 @@ _RADIX = {"minimum": 2, "maximum": LARGEST_COUNT}
 class TopologyWire(FileObject):
     """The linear topology, a tree of switches, a network by sizes, any graph, or Slurm's units."""
 
-    kind: Literal["linear", "tree", "torus", "dragonfly", "fat-tree", "graph", "blocks", "ring", "torus3d"]
+    kind: Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(MEMBERS)})]
     switches: _Switches | None = None  # type: ignore[valid-type]
     nodes: Hosts | None = None
     shape: list[int] | None = None
-    order: Literal["hilbert", "members"] | None = None
+    order: Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(ORDERS)})] | None = None
     groups: FromOne | None = None
     routers: FromOne | None = None
     nodes_per_router: FromOne | None = None
@@ -87,6 +90,9 @@ def build_topology(entry: TopologyWire | None, names: Sequence[str]) -> Laid:
 
 
 def _check_members(entry: TopologyWire) -> None:
+    for given, words, member in ((entry.kind, MEMBERS, "kind"), (entry.order, ORDERS, "order")):
+        if given is not None and given not in words:
+            raise InputError(not_one_of(given, words), path=f"topology.{member}")
     wanted = MEMBERS[entry.kind]
     article = "a" if entry.kind != "linear" else "the"
     title = {"linear": "linear topology"}.get(entry.kind, entry.kind)
@@ -152,7 +158,7 @@ def _written_network(network: Network) -> TopologyWire:
         return TopologyWire(kind=network.kind.value, sizes=list(network.sizes) or None, **listed)
     nodes = join(network.members)
     if network.kind is NetworkKind.TORUS:
-        order: Any = "members" if network.order == "members" else None
+        order = "members" if network.order == "members" else None
         return TopologyWire(kind="torus", shape=list(network.sizes), nodes=nodes, order=order)
     if network.kind is NetworkKind.GRAPH:
         ends: dict[str, list[str]] = {}
@@ -160,9 +166,8 @@ def _written_network(network: Network) -> TopologyWire:
             ends.setdefault(one, []).append(other)
         links = [(join([one]), join(others)) for one, others in ends.items()]
         return TopologyWire(kind="graph", links=links, nodes=nodes)
-    kind: Any = network.kind.value
     sizes: dict[str, Any] = dict(zip(SIZES[network.kind], network.sizes, strict=True))
-    return TopologyWire(kind=kind, nodes=nodes, **sizes)
+    return TopologyWire(kind=network.kind.value, nodes=nodes, **sizes)
 
 
 #: The leaf that nodes below no switch are put on: a snapshot's tree holds every node.
@@ -302,7 +307,7 @@ def _check_repeats(lines: Sequence[TopologyEntry], title: str) -> None:
         plain(line.name, line.path)
         for what, name in [(title, line.name), *(("node", node) for node in line.nodes)]:
             if (first := seen.setdefault(f"{what} {name!r}", line.path)) != line.path:
-                raise InputError(f"{what} {name!r} stands at {first} already", path=line.path)
+                raise InputError(f"{what} {name!r} is listed at {first} already", path=line.path)
         for child in line.switches:
             if (first := parents.setdefault(child, line.name)) != line.name:
                 raise InputError(f"switch {child!r} is below {first!r} already", path=line.path)

@@ -104,7 +104,7 @@ def step(state: DynamicState, happening: Event | Message, peer: str = "") -> Ste
 def _woken(state: DynamicState, now_s: float) -> DynamicState:
     """Let time pass: walltimes end, what is free is shared out, requests run out of time."""
     if now_s < state.now_s:
-        raise ProtocolError(f"the clock stands at {state.now_s:g} s, not before {now_s:g} s")
+        raise ProtocolError(f"the clock is at {state.now_s:g} s, not before {now_s:g} s")
     snapshot = replace(state.snapshot, time=now_s)
     over = [job.id for job in snapshot.running if job.end_time is not None and job.end_time <= now_s]
     state = replace(state, snapshot=without(snapshot, *over), changed=state.changed or bool(over))

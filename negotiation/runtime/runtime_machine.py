@@ -176,7 +176,7 @@ def empty_machine(
     """
     nodes = tuple(names)
     if len(set(nodes)) < len(nodes) or not nodes:
-        raise InputError("node names are missing or stand twice", path="nodes")
+        raise InputError("node names are missing or listed twice", path="nodes")
     nodes = tuple(name for name in nodes for _ in range(parts))
     place = bits_of(nodes)
     every = (1 << len(nodes)) - 1

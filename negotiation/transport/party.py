@@ -168,7 +168,7 @@ class PartyJournal(CheckedLines):
             self.notes.update(line.notes)
         self.checkpoint = lines[0].checkpoint if lines else None
         if any(line.checkpoint is not None for line in lines[1:]):
-            raise self.error("a checkpoint stands behind entries")
+            raise self.error("a checkpoint follows entries")
         if self.checkpoint is not None and self.checkpoint.version != __version__:
             version = self.checkpoint.version
             raise self.error(f"its checkpoint is of aucsched {version}, this is {__version__}")

@@ -93,7 +93,7 @@ def _of_sizes(kind: str, sizes: tuple[int, ...], nodes: Sequence[str] | None, so
     listed = _numbered(kind, sizes, source) if nodes is None else tuple(nodes)
     if kind == "blocks":
         return _named(Laid(network=_blocks(sizes, listed)), listed)
-    laid = build_topology(TopologyWire(kind=kind, **given), listed)  # type: ignore[arg-type]
+    laid = build_topology(TopologyWire(kind=kind, **given), listed)
     return _named(laid, listed)
 
 
@@ -261,7 +261,7 @@ def parse_node_link(content: bytes) -> Graph:
     document = decode(content, _NodeLink)
     listed, entries = ("edges", document.edges) if document.links is None else ("links", document.links)
     if entries is None:
-        raise InputError("neither links nor edges stand there")
+        raise InputError("it has neither links nor edges")
     vertices: dict[str, str | None] = {}
     for place, vertex in enumerate(document.nodes):
         name = str(vertex.id)

@@ -77,7 +77,7 @@ def line(words: Words) -> str:
     """
     for word in words:
         if not _WORD.fullmatch(word):
-            raise CannotPlaceError(f"{word!r} is not a word that scontrol reads as it stands")
+            raise CannotPlaceError(f"{word!r} is not a word that scontrol reads as it is")
     return " ".join(words)
 
 

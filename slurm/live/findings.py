@@ -229,11 +229,11 @@ def _topology(patient: Patient) -> tuple[Severity, str]:
     try:
         text = patient.ask(TOPOLOGY).decode(errors="replace")
     except InputError as error:
-        return Severity.WARN, f"{error}; nodes stand in a row"
+        return Severity.WARN, f"{error}; nodes are in a row"
     notes = Notes()
     read = parse_topology(text, notes)
     if not read.entries:
-        return Severity.WARN, "no switches: nodes stand in a row"
+        return Severity.WARN, "no switches: nodes are in a row"
     sizes = f" of {', '.join(map(str, read.sizes))} nodes" if read.sizes else ""
     what = f"{plural(len(read.entries), TITLES[read.kind])}{sizes}"
     if read.kind == "tree":

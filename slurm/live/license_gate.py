@@ -63,7 +63,7 @@ def create_words(name: str, licence: str, held: int, seconds: int, user: str) ->
         OptionError: the user's name is none that scontrol reads as one word.
     """
     if not _USER.fullmatch(user):
-        raise OptionError(f"user {user!r} is not a name that scontrol reads as it stands")
+        raise OptionError(f"user {user!r} is not a name that scontrol reads as it is")
     return (
         *("create", "reservation", f"ReservationName={name}", "StartTime=now", f"EndTime=now+{seconds}"),
         *(f"Licenses={licence}:{held}", "Flags=LICENSE_ONLY", f"Users={user}"),

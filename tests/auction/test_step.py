@@ -177,10 +177,10 @@ def test_the_check_catches_every_broken_rule(
 def test_the_check_catches_a_job_in_no_list_and_one_in_both() -> None:
     cluster = snapshot(CLUSTER["nodes"], [{"cores": 1}])
     result = schedule(cluster, reserve=0)
-    with pytest.raises(AwardError, match="J1 stands 0 times"):
+    with pytest.raises(AwardError, match="J1 is listed 0 times"):
         check_schedule(cluster, dataclasses.replace(result, started=()))
     refusal = Refusal(job="J1", reason=Reason.OUTBID, detail="")
-    with pytest.raises(AwardError, match="J1 stands 2 times"):
+    with pytest.raises(AwardError, match="J1 is listed 2 times"):
         check_schedule(cluster, dataclasses.replace(result, pending=(refusal,)))
 
 

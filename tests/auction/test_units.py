@@ -266,6 +266,8 @@ def test_a_torus_is_given_by_placements() -> None:
     found = schedule(machine(network, {"n0"}, [job("1", 4), job("2", 8, segment=4), job("3", 3)]))
     assert [len(award.nodes) for award in sorted(found.started, key=lambda one: one.job)] == [4, 8]
     assert not schedule(machine(network, set(), [job("1", 8)])).started
+    (waits,) = schedule(machine(network, set(), [job("1", 3)])).pending
+    assert waits.detail == "when all is empty the torus' placements have 4 nodes, not 3"
 
 
 @pytest.mark.parametrize(

@@ -350,7 +350,10 @@ BAD_NODES: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda d: d.update(sinfo=d.pop("nodes")),
         "the member 'nodes' is missing (grouped by sinfo: use scontrol show nodes --json)",
     ),
-    "twice": (lambda d: d["nodes"].append(d["nodes"][0]), "nodes[12].name: 'n01' stands at nodes[0] already"),
+    "twice": (
+        lambda d: d["nodes"].append(d["nodes"][0]),
+        "nodes[12].name: 'n01' is listed at nodes[0] already",
+    ),
     "name": (
         lambda d: d["nodes"][3].update(name="n[1-2]"),
         'nodes[3].name: "n[1-2]" is not the name of one node',
@@ -393,8 +396,8 @@ BAD_TEXTS = {
         "SwitchName=a Switches=b\nSwitchName=b Switches=a\n": (
             "line 1: the switches form a loop: a below b below a"
         ),
-        "SwitchName=a Nodes=n01\nSwitchName=b Nodes=n01\n": "line 2: node 'n01' stands at line 1 already",
-        "SwitchName=a Nodes=n01\nSwitchName=a Nodes=n02\n": "line 2: switch 'a' stands at line 1 already",
+        "SwitchName=a Nodes=n01\nSwitchName=b Nodes=n01\n": "line 2: node 'n01' is listed at line 1 already",
+        "SwitchName=a Nodes=n01\nSwitchName=a Nodes=n02\n": "line 2: switch 'a' is listed at line 1 already",
         "SwitchName=a Nodes=n01\nSwitchName=b Switches=a\nSwitchName=c Switches=a\n": (
             "line 3: switch 'a' is below 'b' already"
         ),

@@ -126,7 +126,7 @@ def test_pods_of_several_gpus_name_them_where_gpus_are_separate(tmp_path: Path) 
         (NODES + "x,1\n", PODS, r"nodes\.csv: line 5: 2 fields where the header has 5"),
         (NODES + "x,-1,1,1,\n", PODS, r"nodes\.csv: line 5: cpu_milli: '-1' is not a whole number"),
         (NODES + "x,0,1,1,\n", PODS, r"nodes\.csv: line 5: cores: 0 is below 1"),
-        (NODES + "gpu-2,1,1,1,\n", PODS, r"nodes\.csv: nodes\[3\]\.name: 'gpu-2' stands at nodes\[2\]"),
+        (NODES + "gpu-2,1,1,1,\n", PODS, r"nodes\.csv: nodes\[3\]\.name: 'gpu-2' is listed at nodes\[2\]"),
         (NODES, PODS + "a,1,1,1,1500,,,,1,2,1\n", r"pods\.csv: line 8: gpu_milli: 1500 a GPU with num_gpu 1"),
         (NODES, PODS + "a,1,1,2,0,,,,1,2,1\n", r"pods\.csv: line 8: gpu_milli: 0 a GPU with num_gpu 2"),
         (
@@ -137,7 +137,7 @@ def test_pods_of_several_gpus_name_them_where_gpus_are_separate(tmp_path: Path) 
         (
             NODES,
             PODS + "share,1,1,0,0,,,,200,300,210\n",
-            r"pods\.csv: jobs\[\d\]\.id: 'share' stands at jobs",
+            r"pods\.csv: jobs\[\d\]\.id: 'share' is listed at jobs",
         ),
     ],
 )

@@ -29,7 +29,7 @@ SCHEDULE = Draft202012Validator(schema_of("schedule"))
 
 #: What only reading the whole file tells.
 NOT_IN_SCHEMA = [
-    "stands at",
+    "is listed at",
     "is running too",
     "[3, 1] is empty",
     "is below the 2 nodes",
@@ -45,7 +45,7 @@ NOT_IN_SCHEMA = [
     "that running jobs leave",
     "no such gres",
     "without memory_mib",
-    "stands on",
+    "is on ",
     "loop",
     "hold ",
     "is above the total",

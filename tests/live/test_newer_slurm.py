@@ -274,7 +274,7 @@ def test_a_placement_that_breaks_a_rule_of_blocks_is_handed_over() -> None:
     assert (pinned.kind, pinned.nodes) == (ActionKind.PIN, ("n1", "n2"))
     (action,) = decided(replace(taken, look=look), queue, Settings(host="one", user="root"), fake.now, {}, {})
     assert action.kind is ActionKind.HAND_OVER
-    assert action.why == "on these nodes it stands on too many blocks: Slurm would hold it"
+    assert action.why == "on these nodes it is on too many blocks: Slurm would hold it"
     fake.hand(pinned.commands)
     fake.tick()
     assert (job.breaks_rules, job.priority) == (True, 0), "what the pin would have done"

@@ -169,7 +169,7 @@ def test_the_clock_does_not_run_backwards() -> None:
     both, _ = pair(4)
     both.connect()
     state, _ = irtsched.step(both.runtimes[""], Wake(time_s=50.0))
-    with pytest.raises(ProtocolError, match="stands at 50 s"):
+    with pytest.raises(ProtocolError, match="is at 50 s"):
         irtsched.step(state, Wake(time_s=49.0))
 
 

@@ -286,7 +286,7 @@ def test_groups_of_many_distances_nest() -> None:
 def test_switches_too_deep_for_any_cluster_are_refused() -> None:
     rows = [{"name": f"s{place}", "switches": f"s{place + 1}"} for place in range(20_000)]
     switches = [*rows, {"name": "s20000", "nodes": "n0"}]
-    with pytest.raises(InputError, match="101 switches stand one above another, more than 100"):
+    with pytest.raises(InputError, match="101 switches are one above another, more than 100"):
         made(1, {"kind": "tree", "switches": switches})
     with pytest.raises(InputError, match="loop") as caught:
         made(1, {"kind": "tree", "switches": [*rows, {"name": "s20000", "switches": "s0"}]})

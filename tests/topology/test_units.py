@@ -74,7 +74,7 @@ def test_sizes_on_a_line() -> None:
         ({"sizes": [4, 4 << 16], "blocks": BLOCKS}, r"sizes\[1\]: 262144 is not 4 times .* up to 2\^15"),
         ({"sizes": [0], "blocks": BLOCKS}, r"topology.sizes\[0\]: 0 is below 1"),
         ({"blocks": [{"name": "b1"}]}, "topology.blocks: none has a node"),
-        ({"blocks": [BLOCKS[0], BLOCKS[0]]}, r"blocks\[1\].name: 'b1' stands at blocks\[0\] already"),
+        ({"blocks": [BLOCKS[0], BLOCKS[0]]}, r"blocks\[1\].name: 'b1' is listed at blocks\[0\] already"),
         ({"blocks": [BLOCKS[0], {"name": "b", "nodes": "n4"}]}, r"\[1\].nodes: 'n4' is in 'b1' already"),
         ({"blocks": [{"name": "b", "nodes": "n9"}]}, r"'n9' is not a node of the cluster"),
         ({"blocks": [{"nodes": "n1"}]}, "name"),

@@ -99,17 +99,17 @@ MALFORMED: list[tuple[Spoil, str, str]] = [
     (put("jobs/1/run_time_s", True), "jobs[1].run_time_s", "true is not a number"),
     (put("jobs/1/gres_run_time_factor", 0), "jobs[1].gres_run_time_factor", "0 is not above 0"),
     (put("jobs/1/submit_time", 5), "jobs[1].submit_time", "arrival_s says when the job comes"),
-    (put("jobs/1/id", "1"), "jobs[1].id", "'1' stands at jobs[0] already"),
+    (put("jobs/1/id", "1"), "jobs[1].id", "'1' is listed at jobs[0] already"),
     (put("jobs/1/gres_per_node/gpu", -1), "jobs[1].gres_per_node.gpu", "-1 is below 1"),
     (put("jobs/1/licenses", {"abaqus": 1}), "jobs[1].licenses.abaqus", "is not a licence"),
     (put("nodes/0/free_cores", 8), "nodes[0].free_cores", "everything free"),
     (put("nodes/0/free_gres", {"gpu": 1}), "nodes[0].free_gres", "everything free"),
     (put("licenses/matlab/free", 1), "licenses.matlab.free", "everything free"),
     (put("nodes", []), "nodes", "at least one node is needed"),
-    (put("topology/switches/1/nodes", "n04"), "topology.switches", "'n05' stands on no leaf"),
+    (put("topology/switches/1/nodes", "n04"), "topology.switches", "'n05' is on no leaf"),
 ]
 #: What only reading the whole file tells.
-NOT_IN_SCHEMA = ["is before", "stands", "is not a licence"]
+NOT_IN_SCHEMA = ["is before", "is listed at", "is on no leaf", "is not a licence"]
 
 
 @pytest.mark.parametrize("place", range(len(MALFORMED)))

@@ -467,7 +467,7 @@ def test_a_checkpoint_of_another_program_or_of_nothing_is_refused(tmp_path: Path
         fresh(journal)
     journal.close()
     path.write_bytes(b"\n".join([head, checkpoint, checkpoint, b""]))
-    with pytest.raises(InputError, match="a checkpoint stands behind entries"):
+    with pytest.raises(InputError, match="a checkpoint follows entries"):
         PartyJournal(path, WHOSE)
 
 

@@ -356,7 +356,9 @@ def test_segments_and_whole_blocks_as_sbatch_asks_for_them(tmp_path: Path) -> No
     assert workload.network is not None
     assert workload.network.units[0].nodes == ("n01",)
     twice = topology.replace("}]}", "}, {block: b1, nodes: n02}]}")
-    with pytest.raises(InputError, match=r"topology\.yaml: \[0\]\.block\.blocks\[1\]: block 'b1' stands at"):
+    with pytest.raises(
+        InputError, match=r"topology\.yaml: \[0\]\.block\.blocks\[1\]: block 'b1' is listed at"
+    ):
         made(tmp_path, "-N 1", **{"topology.yaml": twice})
 
 
