@@ -69,7 +69,7 @@ class _Explainer:
         is_over: Callable[[], bool],
     ) -> None:
         self._is_over, self._late, self._winners = is_over, False, winners
-        #: Winners behind the job that is asked about, and what those ahead of it leave, the last for it.
+        #: Winners behind the job that is asked about; what those ahead leave, the last for it.
         self._behind, self._ahead = dict(winners), [decision.cluster]
         self._seen = state
         self.impossible = ImpossibleRequests(state)
@@ -166,7 +166,7 @@ class _Explainer:
         return Reason.OUTBID, f"jobs ahead of it start first, as in backfilling: {why}"
 
     def take_ahead(self, job: str) -> None:
-        """Let jobs that are asked about from now on lack what a winner takes of licences and limits."""
+        """Let jobs asked about from now on lack what a winner takes of licences and limits."""
         start, columns = self._behind.pop(job, None), self._ahead[-1].columns
         if start is not None and not columns.pools.are_empty:
             pools = columns.pools.copy()

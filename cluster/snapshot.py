@@ -157,7 +157,7 @@ def _fits(held: Resources, total: Resources, path: str) -> None:
 
 
 def check_free(node: Node, held: Resources, path: str) -> None:
-    """Raise InputError when a node's free figures exceed what ``held`` leaves; names follow ``path``."""
+    """Raise InputError when free figures exceed what ``held`` leaves; ``path`` precedes the member."""
     for what, free, left in node.free.beyond(node.total.less(held)):
         message = f"{free} is above the {left} that running jobs leave"
         raise InputError(message, path=f"{path}{what}")

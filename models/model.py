@@ -262,7 +262,7 @@ class Model(ABC):
 
     @abstractmethod
     def described_columns(self) -> Iterator[tuple[str, str, object, str]]:
-        """Yield columns by name, each with its job, cores (empty: the program deals them) and nodes."""
+        """Yield columns by name, with their jobs, cores (empty: the program deals them), nodes."""
 
     def maximise(self) -> None:
         """Σ w·x over the first variables, w by priorities alone: (3.1), (5.1), (6.1), the first stage."""

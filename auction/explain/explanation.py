@@ -165,7 +165,7 @@ class Explanation(Tabular):
         alone: when it could start at the latest if nothing else started before it.
         after_award: the same after the jobs that start now, each for its time limit.
         now: the snapshot's time.
-        never: why the job could not even start on the empty cluster; empty: it could, or that is not known.
+        never: why it could not even start on the empty cluster; empty: it could, or that is not known.
 
     Examples:
         >>> import aucsched
