@@ -137,7 +137,9 @@ def _is_limited(job: Job | RunningJob, limit: Limit) -> bool:
         (limit.jobs.partition, job.partition),
     )
     # Of a list with commas, as partitions and their QOS are, one name is enough.
-    if set(limit.jobs.except_qos) & set(job.qos.split(",")):
+    own = set(job.qos.split(","))
+    excepted = own & set(limit.jobs.except_qos)
+    if isinstance(job, Job) and (excepted == own if "," in job.partition else excepted):
         return False
     return all(not names or set(names) & set(named.split(",")) for names, named in pairs)
 

@@ -369,6 +369,7 @@ class RunningJob(Owned):
         1700000000
     """
 
+    runs = True
     id: str = member(Name())
     nodes: Mapping[str, Resources] = member(HostMap(Resources))
     end_time: float | None = member(Timestamp(), default=None)

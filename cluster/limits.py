@@ -56,6 +56,8 @@ def limited(what: str, count: int) -> str:
 class Owned:
     """Whose a pending or running job is; ``partition``: its own, or several with commas between."""
 
+    #: Whether it runs: a limit counts what runs, also where it holds back no such job.
+    runs = False
     user: str = member(Text(), default="")
     group: str = member(Text(), default="")
     account: str = member(Text(), default="")
@@ -100,7 +102,8 @@ class JobSet:
     """The jobs of some users, groups, accounts, QOS and partitions: all that are given must match.
 
     A member without names takes every job. A job of several partitions is in the set of each.
-    ``except_qos``: jobs of one of these QOS are not in the set.
+    ``except_qos``: waiting jobs of one of these QOS are not in the set, those that run are. A job of
+    several partitions is left out only if it names no other QOS.
 
     Examples:
         >>> from aucsched import Job, Request
@@ -120,8 +123,10 @@ class JobSet:
 
     def holds(self, job: Owned) -> bool:
         """Return whether a job is in the set."""
-        if self.except_qos and not {*self.except_qos}.isdisjoint(job.qos.split(",")):
-            return False
+        if self.except_qos and not job.runs:
+            excepted = (qos in self.except_qos for qos in job.qos.split(","))
+            if all(excepted) if "," in job.partition else any(excepted):
+                return False
         return all(
             not names or any(given in names for given in getattr(job, name).split(","))
             for name in JOB_MEMBERS
@@ -173,14 +178,14 @@ class JobSetIndex(Generic[Limiting]):
     def __init__(self, entries: Sequence[Limiting]) -> None:
         self._entries = entries
         self._of_user: dict[str, list[int]] = {}
-        self._known: dict[tuple[str, ...], tuple[Limiting, ...]] = {}
+        self._known: dict[tuple[str | bool, ...], tuple[Limiting, ...]] = {}
         for place, entry in enumerate(entries):
             for user in entry.jobs.user or ("",):
                 self._of_user.setdefault(user, []).append(place)
 
     def find(self, job: Owned) -> tuple[Limiting, ...]:
         """Return the entries with a job in their set, in their order."""
-        key = tuple(getattr(job, name) for name in JOB_MEMBERS)
+        key = (job.runs, *(getattr(job, name) for name in JOB_MEMBERS))
         if key not in self._known:
             places = {place for user in ("", *job.user.split(",")) for place in self._of_user.get(user, ())}
             found = (self._entries[place] for place in sorted(places))

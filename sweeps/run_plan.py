@@ -3,7 +3,7 @@
 import hashlib
 import platform
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -152,9 +152,14 @@ def _points(kind: RunKind, axes: tuple[tuple[str, tuple[Value, ...]], ...]) -> l
 def _runs(
     kind: RunKind, loaded: Any, axes: tuple[tuple[str, tuple[Value, ...]], ...], repeat: int, seed: int | None
 ) -> tuple[tuple[Run, ...], list[str]]:
-    """Return the runs of the points whose options can go together, and why the others cannot."""
+    """Return the runs of the points whose options can go together, and why the others cannot.
+
+    Raises:
+        OptionError: no point can run, or a value is in none that can and no other option is why.
+    """
     runs: list[Run] = []
-    impossible: list[OptionError] = []
+    impossible: list[tuple[dict[str, Value], OptionError]] = []
+    used: dict[str, set[Value]] = defaultdict(set)
     points = _points(kind, axes)
     if seed is not None and not any(map(kind.uses_seed, points)):
         raise OptionError(f"--seed: policy {points[0].get('policy', 'easy')} draws nothing at random")
@@ -165,13 +170,26 @@ def _runs(
             try:
                 options = kind.resolve(loaded, {**point, **turn, "repeat": place})
             except OptionError as error:
-                impossible.append(error)
+                impossible.append((point, error))
                 break
             runs.append(Run(number=len(runs), options=options))
-    if not runs:
-        raise impossible[0]
-    several, counts = plural(len(points), "point"), Counter(map(str, impossible))
+            for name, value in point.items():
+                used[name].add(value)
+    for point, why in impossible:
+        alone = ({name: point[name] for name in point if name in (*_READERS, one)} for one in point)
+        unused = (part for one, part in zip(point, alone, strict=True) if point[one] not in used[one])
+        if not runs or any(not _can_run(kind, loaded, part) for part in unused):
+            raise why
+    several, counts = plural(len(points), "point"), Counter(str(error) for _, error in impossible)
     return tuple(runs), [f"{count} of {several} cannot run: {why}" for why, count in counts.items()]
+
+
+def _can_run(kind: RunKind, loaded: Any, point: Mapping[str, Value]) -> bool:
+    try:
+        kind.resolve(loaded, {**point, "repeat": 0})
+    except OptionError:
+        return False
+    return True
 
 
 FAILED = "failed"

@@ -16,8 +16,7 @@ def limits_beside(
 ) -> Iterator[tuple[Limit, dict[str, dict[str, int]]]]:
     """Yield each limit, and what it is for those of whom Slurm counts something else than it would.
 
-    Slurm counts a node that jobs share once, minutes times the UsageFactor of their QOS, and also
-    jobs that the limit does not hold back because their QOS sets another one.
+    Slurm counts a node that jobs share once, and minutes times the UsageFactor of their QOS.
 
     Args:
         limits: of the site.
@@ -25,21 +24,20 @@ def limits_beside(
         running: the jobs that run.
         now: the snapshot's time, seconds since the epoch.
     """
-    every = (replace(limit, jobs=replace(limit.jobs, except_qos=())) for limit in limits)
-    pool, whole = LimitPool(tuple(limits)), LimitPool(tuple(every))
+    pool = LimitPool(tuple(limits))
     held, told = Counter[Resource](), Counter[Resource]()
     #: A job of each that has some; of limits of all together anybody's.
     owners: dict[str, dict[str, Owned]] = {limit.name: {} if limit.per else {"": Owned()} for limit in limits}
     seen = set[tuple[Resource, str]]()
     for job in running:
-        use = use_of_nodes(job.nodes.values())
-        held.update(dict(pool.held(job, use, now)))
-        told.update(dict(whole.held(job, use, now)))
-        for limit in whole.limits_of(job):
-            if limit.per:
+        uses = dict(pool.held(job, use_of_nodes(job.nodes.values()), now))
+        held.update(uses)
+        told.update(uses)
+        for limit in pool.limits_of(job):
+            if limit.per and getattr(job, limit.per):
                 owners[limit.name][getattr(job, limit.per)] = job
             if "nodes" in limit.most:
-                resource = whole.resource(limit, "nodes", job)
+                resource = pool.resource(limit, "nodes", job)
                 nodes = {(resource, node) for node in job.nodes}
                 told[resource] -= len(nodes & seen)
                 seen |= nodes
@@ -61,8 +59,8 @@ def limits_of_each(
     limit: Limit, own: Mapping[str, Mapping[str, int]], names: Mapping[str, Collection[str]], notes: Notes
 ) -> Iterator[Limit]:
     """Yield a limit, and one more for each who has another; ``names``: of all, by ``per``."""
-    others = set(names.get(limit.per or "", ())) - own.keys()
-    if not own or "" in others:
+    others = set(names.get(limit.per or "", ())) - own.keys() - {""}
+    if not own:
         yield limit
         return
     for who, most in own.items():

@@ -130,10 +130,26 @@ def test_combinations_that_cannot_be_are_left_out_and_named_once(tmp_path: Path)
     assert f"aucsched: {why}" in refused(*command, "--order", "multifactor", "--window", "3,5")
 
 
-def test_a_promise_of_simulations_is_left_out_over_a_snapshot() -> None:
-    found = aucsched.sweep(FULL, promise=["none", "15m"], window=[3])
-    assert found.columns["promise"] == ["none"]
-    assert found.plan.notes[0].startswith("1 of 2 points cannot run: promise: '15m' is for simulations")
+@pytest.mark.parametrize(
+    ("source", "axes", "said"),
+    [
+        (FULL, {"promise": ["none", "15m"], "window": [3]}, "promise: '15m' is for simulations"),
+        (DAYS, {"policy": ["easy", "esay"]}, "did you mean easy"),
+        (DAYS, {"policy": ["easy", "slack:factr=2"]}, "'factr' is not one of factor"),
+        (OVERTAKEN, {"policy": ["aucsched3"], "promise": ["none", "xyz"], "window": [3, 5]}, "'xyz' is not"),
+    ],
+)
+def test_a_value_that_no_combination_can_have_is_refused(
+    source: Path, axes: dict[str, Any], said: str
+) -> None:
+    """A misspelt value is no combination that is left out with a note."""
+    with pytest.raises(aucsched.OptionError, match=said):
+        aucsched.sweep(source, **axes)
+
+
+def test_a_value_that_another_option_excludes_is_left_out() -> None:
+    found = aucsched.sweep(DAYS, policy="promised", objective="response", order=["fcfs", "sjf"])
+    assert found.columns["order"] == ["fcfs"]
 
 
 def test_what_none_of_them_reads_is_refused(tmp_path: Path) -> None:

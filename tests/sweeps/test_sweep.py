@@ -181,7 +181,7 @@ def test_a_promise_that_is_not_given_is_the_step_s_own() -> None:
         assert priority == float(package.schedule(snapshot, **options).objective.priority or 0), options
     assert package.sweep(snapshot, promise=["none"]).columns["priority"] == [100.0]
     with pytest.raises(package.OptionError, match="promise: '15m' is for simulations"):
-        package.sweep(snapshot, promise=["15m"])
+        package.sweep(snapshot, promise=["plan", "15m"])
 
 
 def test_workers_below_one_are_refused() -> None:

@@ -458,7 +458,27 @@ def test_jobs_that_a_limit_does_not_hold_back_use_it_up() -> None:
     rows += [job(n, qos=qos, priority=9 - n, **mine) for n, qos in enumerate(["normal", "normal", "high"], 1)]
     made = snapshot(*rows, limits=limits, config=config())
     assert started(made) == {"1", "3"}
-    assert any("account physics except qos high: " in note for note in made.notes)
+    # What the running job holds of the limit comes back when it ends.
+    small = snapshot(*rows[:2], limits=limits.replace("cpu=11", "cpu=4"), config=config())
+    assert not started(small)
+    assert [one.job for one in aucsched.plan(small).planned] == ["1"]
+
+
+def test_a_job_of_several_partitions_keeps_a_limit_that_one_of_them_leaves_to_it() -> None:
+    """It may start in the partition whose QOS sets no other limit."""
+    parts = partition("cpu", Nodes="n[01-10]") + partition("gpu", Nodes="n[11-12]", QoS="gpuq")
+    limits = "Name|GrpTRES\nnormal|\ngpuq|cpu=64\nCluster|Account|User|GrpTRES\nc|physics||cpu=4\n"
+    mine = {"account": "physics", "user_name": "ann", "cpus": 4, "tasks": 4}
+    rows = [job(n, qos="normal", partition="cpu,gpu", priority=9 - n, **mine) for n in range(1, 4)]
+    assert started(snapshot(*rows, partitions=parts, limits=limits, config=config())) == {"1"}
+
+
+def test_a_job_without_a_user_leaves_others_their_limit() -> None:
+    """Two of ann's jobs share a node: she may use another, whoever else waits."""
+    ann = {"user_name": "ann", "qos": "q"}
+    rows = [job(1, cpus=4, tasks=4, priority=9, **ann), job(2, user_name="", qos="q")]
+    made = snapshot(*_sharing(**ann), *rows, limits="Name|MaxTRESPU\nq|node=2\n", config=config("safe"))
+    assert "1" in started(made)
 
 
 NOTHING = {"memory_per_node": None, "memory_per_cpu": None}
