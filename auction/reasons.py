@@ -193,6 +193,7 @@ class _Explainer:
             guards = [guard for guard in left.guards if guard.outlasts(demand.job)]
             if guards:
                 return self._would_delay(guards[0])
+            left = self._left  # only jobs behind it took what it lacks
         return self._no_fit(demand, left.columns)
 
     def _without_bids(self, demand: Demand, place: int) -> tuple[Reason, str]:

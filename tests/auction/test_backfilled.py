@@ -79,6 +79,34 @@ def test_what_jobs_behind_take_blocks_nobody() -> None:
     assert why["e"][1].endswith("it asks for 2 m licences, 1 free")
 
 
+def test_what_only_jobs_behind_lack_room_for_is_said_of_the_limit() -> None:
+    """j9 would fit on what is left, but for the limit, which j8 behind it used up."""
+    sizes = {"n0": 4, "n1": 8, "n2": 8, "n3": 2, "n4": 4}
+    nodes: list[dict[str, Any]] = [{"name": name, "cores": cores} for name, cores in sizes.items()]
+    nodes[3]["free_cores"] = 1
+    running = [{"id": "R0", "user": "a", "nodes": {"n3": {"cores": 1}}, "end_time": "2026-11-20T09:50:00Z"}]
+    rows = [
+        ("j1", "b", 300, {"cores": 5, "nodes": 3}),
+        ("j2", "b", 3600, {"cores": 11}),
+        ("j3", "a", 60, {"cores": 12}),
+        ("j4", "b", 300, {"cores": 8, "nodes": 2, "licenses": {"x": 1}}),
+        ("j7", "a", 900, {"cores": 11, "nodes": 1, "licenses": {"x": 2}}),
+        ("j6", "b", 900, {"cores": 10, "licenses": {"x": 2}}),
+        ("j9", "a", 3600, {"cores": 8, "nodes": 3}),
+        ("j8", "a", 3600, {"cores": 1}),
+        ("j5", "b", 900, {"cores": 12, "nodes": 1}),
+    ]
+    jobs = [{"id": name, "user": user, "time_limit_s": time, **asks} for name, user, time, asks in rows]
+    others = {"limits": [{"name": "two", "per": "user", "max": {"jobs": 2}}], "running": running}
+    found = schedule(
+        snapshot(nodes, jobs, licenses={"x": {"total": 4, "free": 1}}, **others), reserve=2, work_limit=1
+    )
+    assert {one.job for one in found.started} == {"j1", "j2", "j8"}
+    why = {one.job: (one.reason, one.detail) for one in found.pending}
+    used = "it asks for 1 job, the limit two: jobs of user a leaves 0 of 2; held by running R0"
+    assert why["j9"] == (Reason.LIMIT, used)
+
+
 def test_a_promised_start_comes_before() -> None:
     wide = {"id": "wide", "cores": 8, "time_limit_s": 50, "promised_start": "2026-11-20T09:31:40Z"}
     long = {"id": "long", "cores": 5, "time_limit_s": 200}
