@@ -291,7 +291,8 @@ _TABLE_HEAD = (
 
 
 _PRESETS_HEAD = (
-    "\n## Presets\n\nIn simulations steps end a pass, and no `--time-limit` of a preset counts.\n\n"
+    "\n## Presets\n\nSimulations ignore a preset's `--time-limit`, and use `--on-timeout incumbent`. "
+    "There is no preset `plugin` for aucsched2.\n\n"
     "*The values of `--preset`, by model.*\n\n| preset | model | values |\n|---|---|---|\n"
 )
 

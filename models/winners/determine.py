@@ -382,7 +382,7 @@ def _prices(lot: ProblemInstance, price: FloatArray) -> dict[Hashable, float]:
     """Return the price of each item; what cannot bind costs nothing."""
     prices = np.zeros(len(lot.items))
     prices[lot.packing.origin] = price
-    return dict(zip(lot.items, prices.tolist(), strict=True))
+    return dict(zip(lot.items, (prices / lot.unit).tolist(), strict=True))
 
 
 #: Steps of the first search before there are others, and how many there are then.

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...cluster.errors import InputError
-from ...cluster.resources.capacity import IntArray
+from ...cluster.resources.capacity import FloatArray, IntArray
 from ...cluster.text import shown
 from ..search.packing import Packing, packing_from
 from ..solve.solver import export_program
@@ -71,12 +71,14 @@ class ProblemInstance:
         values: of the packing's bids, exact.
         place: where each of the packing's bids was given, shape (bids,).
         items: names of the capacities, in the order given.
+        unit: how much of each item the packing counts as one, shape (items,).
     """
 
     packing: Packing
     values: list[int | Fraction]
     place: IntArray
     items: tuple[Hashable, ...]
+    unit: FloatArray
 
 
 def read_lot(
@@ -101,7 +103,7 @@ def read_lot(
     else:
         columns = _columns_of_tuples(bids, items)
     group = _groups(groups, columns.bidder)
-    amount, capacity = _whole(columns, limits, items)
+    amount, capacity, unit = _whole(columns, limits, items)
     order = np.argsort(group, kind="stable")
     bid = np.repeat(np.arange(len(group)), np.diff(columns.indptr))
     now = np.empty(len(group), np.int64)
@@ -112,6 +114,7 @@ def read_lot(
         values=[columns.values[place] for place in order.tolist()],
         place=order,
         items=items,
+        unit=unit,
     )
 
 
@@ -284,8 +287,8 @@ def _groups(groups: str | Sequence[Hashable] | npt.NDArray[Any], bidders: list[H
 
 def _whole(
     columns: _Columns, limits: list[int | Fraction], items: tuple[Hashable, ...]
-) -> tuple[IntArray, IntArray]:
-    """Return amounts and capacities as integers: of each item in units that divide all of them.
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return amounts and capacities in whole units, which divide all of an item's, and the units.
 
     What wants more than there is wants one unit more, and there is no more than all bids want.
     """
@@ -293,31 +296,31 @@ def _whole(
     if isinstance(amounts, np.ndarray):
         is_plain = all(type(one) is int and one < LARGEST_CAPACITY for one in limits)
         if is_plain and int(amounts.max(initial=0)) < LARGEST_CAPACITY:
-            return amounts, np.array(limits, np.int64)
+            return amounts, np.array(limits, np.int64), np.ones(len(items))
         amounts = amounts.tolist()
     wanted: list[list[int]] = [[] for _ in items]
     for entry, item in enumerate(columns.item.tolist()):
         wanted[item].append(entry)
     whole = np.zeros(len(amounts), np.int64)
-    capacity = np.zeros(len(items), np.int64)
+    capacity, unit = np.zeros(len(items), np.int64), np.ones(len(items))
     for item, entries in enumerate(wanted):
         mine = [amounts[entry] for entry in entries]
-        limit, units = _in_units(mine, limits[item])
+        limit, units, unit[item] = _in_units(mine, limits[item])
         if limit >= LARGEST_CAPACITY:
             raise InputError(f"amounts of {items[item]!r} take more than 53 bits", path="capacities")
         whole[entries] = units
         capacity[item] = limit
-    return whole, capacity
+    return whole, capacity, unit
 
 
-def _in_units(amounts: list[int | Fraction], limit: int | Fraction) -> tuple[int, list[int]]:
-    """Return a capacity and amounts of it in the largest unit that divides the amounts."""
+def _in_units(amounts: list[int | Fraction], limit: int | Fraction) -> tuple[int, list[int], float]:
+    """Return a capacity and amounts of it in the largest unit that divides the amounts, and that unit."""
     scale = lcm(*(amount.denominator for amount in amounts))
     scaled = [int(amount * scale) for amount in amounts]
     common = gcd(*scaled) or 1
     units = [amount // common for amount in scaled]
     least = min(int(limit * scale // common), sum(units))
-    return least, [min(amount, least + 1) for amount in units]
+    return least, [min(amount, least + 1) for amount in units], common / scale
 
 
 def export_lot(lot: ProblemInstance, names: tuple[str, ...], path: str) -> None:

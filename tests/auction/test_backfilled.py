@@ -85,7 +85,7 @@ def test_what_only_jobs_behind_lack_room_for_is_said_of_the_limit() -> None:
     nodes: list[dict[str, Any]] = [{"name": name, "cores": cores} for name, cores in sizes.items()]
     nodes[3]["free_cores"] = 1
     running = [{"id": "R0", "user": "a", "nodes": {"n3": {"cores": 1}}, "end_time": "2026-11-20T09:50:00Z"}]
-    rows = [
+    rows: list[tuple[str, str, int, dict[str, Any]]] = [
         ("j1", "b", 300, {"cores": 5, "nodes": 3}),
         ("j2", "b", 3600, {"cores": 11}),
         ("j3", "a", 60, {"cores": 12}),
@@ -96,11 +96,11 @@ def test_what_only_jobs_behind_lack_room_for_is_said_of_the_limit() -> None:
         ("j8", "a", 3600, {"cores": 1}),
         ("j5", "b", 900, {"cores": 12, "nodes": 1}),
     ]
-    jobs = [{"id": name, "user": user, "time_limit_s": time, **asks} for name, user, time, asks in rows]
-    others = {"limits": [{"name": "two", "per": "user", "max": {"jobs": 2}}], "running": running}
-    found = schedule(
-        snapshot(nodes, jobs, licenses={"x": {"total": 4, "free": 1}}, **others), reserve=2, work_limit=1
-    )
+    jobs = [dict(asks, id=name, user=user, time_limit_s=time) for name, user, time, asks in rows]
+    limits = [{"name": "two", "per": "user", "max": {"jobs": 2}}]
+    licenses = {"x": {"total": 4, "free": 1}}
+    made = snapshot(nodes, jobs, licenses=licenses, limits=limits, running=running)
+    found = schedule(made, reserve=2, work_limit=1)
     assert {one.job for one in found.started} == {"j1", "j2", "j8"}
     why = {one.job: (one.reason, one.detail) for one in found.pending}
     used = "it asks for 1 job, the limit two: jobs of user a leaves 0 of 2; held by running R0"

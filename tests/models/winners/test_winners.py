@@ -175,6 +175,18 @@ def test_bids_for_nothing_and_auctions_of_nothing() -> None:
     assert winners([("ann", 1, {"a": 1})], {"a": 0}).value == 0
 
 
+def test_prices_are_of_one_however_bids_are_given() -> None:
+    """Amounts of 4 are one unit of a packing: a price is of one all the same."""
+    values, items = [10, 7, 6, 4], {"gpu": 8}
+    tuples = winners([(place, value, {"gpu": 4}) for place, value in enumerate(values)], items)
+    halves = winners([(place, value, {"gpu": 0.5}) for place, value in enumerate(values)], {"gpu": 1})
+    indptr = np.arange(5)
+    arrays = BidArrays(value=values, indptr=indptr, item=np.zeros(4, np.int64), amount=np.full(4, 4))
+    assert tuples.prices["gpu"] == pytest.approx(winners(arrays, [8]).prices[0], rel=0.01)
+    assert tuples.prices["gpu"] > 0
+    assert halves.prices["gpu"] == pytest.approx(8 * tuples.prices["gpu"])
+
+
 def test_prices_support_the_bound() -> None:
     rng = random.Random(5)
     items = {f"i{number}": rng.randint(1, 4) for number in range(30)}
