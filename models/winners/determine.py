@@ -153,8 +153,7 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
         strategy: ``anytime``, ``exact`` or ``greedy`` (docs/winners.md).
         workers: processes that search at once, for ``anytime``. Under a work limit alone their
             number changes nothing but the time.
-        parameters: what steers ``anytime``: SearchParameters, some of them by name, or a text
-            (``moves=50:near=0.02``).
+        parameters: of ``anytime``: SearchParameters, some by name, or a text like ``moves=50``.
 
     Raises:
         InputError: a bid, a capacity, a group or the start cannot be used; names it.

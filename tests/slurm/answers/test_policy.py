@@ -450,6 +450,17 @@ def test_a_partitions_qos_stands_for_that_of_a_job(
     assert started(snapshot(row, partitions=parts, limits=limits, config=config())) == expected
 
 
+@pytest.mark.parametrize(("flags", "expected"), [("", set()), ("DenyOnLimit,OverPartQOS", {"1"})])
+@pytest.mark.parametrize("key", ["MaxTRESPU", "GrpTRES"])
+def test_a_jobs_qos_over_its_partitions_stands_for_that_of_the_partition(
+    key: str, flags: str, expected: set[str]
+) -> None:
+    parts = partition("q", QoS="low")
+    limits = f"Name|{key}|Flags\nlow|cpu=1|\nwide|cpu=8|{flags}\n"
+    row = job(1, qos="wide", partition="q", cpus=4, tasks=4)
+    assert started(snapshot(row, partitions=parts, limits=limits, config=config())) == expected
+
+
 def test_jobs_that_a_limit_does_not_hold_back_use_it_up() -> None:
     """Jobs that run in a QOS with a limit of its own count against their account's, as tried on 22.05."""
     limits = "Name|GrpTRES\nhigh|cpu=64\nnormal|\nCluster|Account|User|GrpTRES\nc|physics||cpu=11\n"
