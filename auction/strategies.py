@@ -15,7 +15,7 @@ from ..bidgen.generate import Bids
 from ..bidgen.table import BidTable
 from ..cluster.resources.capacity import FloatArray, IntArray
 from ..cluster.schedule import Seconds, Sizes
-from ..formats.writing import write_text
+from ..formats.writing import check_target, write_text
 from ..models.model import Answer, Model, ModelInput, Weight
 from ..models.search.packing import Packing, Worth, packing_of
 from ..models.search.proving import settled
@@ -394,6 +394,7 @@ def export(stated: Model, path: str, *, weighted: bool) -> None:
     Raises:
         InputError: the file cannot be written.
     """
+    check_target(f"{path}.csv")
     objective = stated.printed() if weighted else np.array([float(weight) for weight in stated.weights])
     what = "the printed objective" if weighted else "priorities"
     program = stated.program.maximising(objective)

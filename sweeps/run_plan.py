@@ -175,21 +175,14 @@ def _runs(
             runs.append(Run(number=len(runs), options=options))
             for name, value in point.items():
                 used[name].add(value)
-    for point, why in impossible:
-        alone = ({name: point[name] for name in point if name in (*_READERS, one)} for one in point)
-        unused = (part for one, part in zip(point, alone, strict=True) if point[one] not in used[one])
-        if not runs or any(not _can_run(kind, loaded, part) for part in unused):
-            raise why
+    for point, _ in impossible if runs else ():
+        for unused in (name for name in point if point[name] not in used[name]):
+            alone = {name: value for name, value in point.items() if name in (*_READERS, unused)}
+            kind.resolve(loaded, {**alone, "repeat": 0})
+    if not runs:
+        raise impossible[0][1]
     several, counts = plural(len(points), "point"), Counter(str(error) for _, error in impossible)
     return tuple(runs), [f"{count} of {several} cannot run: {why}" for why, count in counts.items()]
-
-
-def _can_run(kind: RunKind, loaded: Any, point: Mapping[str, Value]) -> bool:
-    try:
-        kind.resolve(loaded, {**point, "repeat": 0})
-    except OptionError:
-        return False
-    return True
 
 
 FAILED = "failed"

@@ -156,17 +156,17 @@ _FILE_PATHS = {
 
 
 @contextmanager
-def _file_paths() -> Iterator[None]:
-    """Let the InputErrors raised inside name members as files do."""
+def file_paths(paths: Mapping[str, str] = _FILE_PATHS) -> Iterator[None]:
+    """Let the InputErrors raised inside name members as files do: ``paths`` by patterns of Python's."""
     try:
         yield
     except InputError as error:
-        for python, file in _FILE_PATHS.items():
+        for python, file in paths.items():
             error.path = re.sub(f"^{python}", file, error.path)
         raise
 
 
-@_file_paths()
+@file_paths()
 def _built(document: Any, form: FileForm[T]) -> T:
     """Return the checked snapshot or workload that decoded members describe."""
     first = form.part(document, "running")

@@ -31,6 +31,7 @@ from ...cluster.value_types import (
 )
 from ...formats.hostlist import expand
 from ...formats.jsontext import decode
+from ...formats.native.cluster_file import file_paths
 from ...formats.native.forms import FORMS, FileForm, Form
 from ...formats.reading import read_document
 
@@ -85,7 +86,7 @@ class Release:
     def __post_init__(self) -> None:
         coerce_members(self)
         if not self.cores:
-            raise InputError("nothing is given back", path="nodes")
+            raise InputError("nothing is given back", path="cores")
 
 
 @value_class
@@ -159,6 +160,7 @@ class RequestBatch:
 
 #: How files hold them.
 _FILE = FileForm(RequestBatch, first=("format",), own={"format": (str,)})
+_FILE_PATHS = {r"asks\b": "requests", r"(releases\[\d+\]\.)cores\b": r"\1nodes"}
 
 
 def load_requests(path: str | Path, snapshot: Snapshot) -> RequestBatch:
@@ -169,7 +171,8 @@ def load_requests(path: str | Path, snapshot: Snapshot) -> RequestBatch:
     """
 
     def parsed(content: bytes) -> RequestBatch:
-        found: RequestBatch = _FILE.build(decode(content, _FILE.struct, FORMAT))
+        with file_paths(_FILE_PATHS):
+            found: RequestBatch = _FILE.build(decode(content, _FILE.struct, FORMAT))
         found.check(snapshot)
         return found
 

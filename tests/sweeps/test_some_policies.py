@@ -136,7 +136,12 @@ def test_combinations_that_cannot_be_are_left_out_and_named_once(tmp_path: Path)
         (FULL, {"promise": ["none", "15m"], "window": [3]}, "promise: '15m' is for simulations"),
         (DAYS, {"policy": ["easy", "esay"]}, "did you mean easy"),
         (DAYS, {"policy": ["easy", "slack:factr=2"]}, "'factr' is not one of factor"),
-        (OVERTAKEN, {"policy": ["aucsched3"], "promise": ["none", "xyz"], "window": [3, 5]}, "'xyz' is not"),
+        (
+            OVERTAKEN,
+            {"policy": ["aucsched3"], "promise": ["xyz", "none"], "order": ["multifactor", "fcfs"]}
+            | {"objective": ["response", "priority"]},
+            "'xyz' is not",
+        ),
     ],
 )
 def test_a_value_that_no_combination_can_have_is_refused(
