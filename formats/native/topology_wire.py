@@ -81,7 +81,7 @@ def build_topology(entry: TopologyWire | None, names: Sequence[str]) -> Laid:
     """
     if entry is None:
         return Laid()
-    _check_members(entry)
+    check_members(entry)
     if entry.kind == "linear":
         return Laid()
     if entry.kind == "tree":
@@ -89,7 +89,8 @@ def build_topology(entry: TopologyWire | None, names: Sequence[str]) -> Laid:
     return Laid(network=_network(entry, names))
 
 
-def _check_members(entry: TopologyWire) -> None:
+def check_members(entry: TopologyWire) -> None:
+    """Raise InputError where a topology is of no kind, or has not the members of its kind."""
     for given, words, member in ((entry.kind, MEMBERS, "kind"), (entry.order, ORDERS, "order")):
         if given is not None and given not in words:
             raise InputError(not_one_of(given, words), path=f"topology.{member}")

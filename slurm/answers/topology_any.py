@@ -18,7 +18,7 @@ from ...cluster.workload import ClusterWorkload
 from ...formats.file_kinds import SNAPSHOT, WORKLOAD, kind_of
 from ...formats.jsontext import decode
 from ...formats.native.cluster_file import parse_snapshot, parse_workload
-from ...formats.native.topology_wire import Laid, TopologyWire, build_topology, links_of
+from ...formats.native.topology_wire import Laid, TopologyWire, build_topology, check_members, links_of
 from ...formats.notes import Notes
 from ...formats.reading import read_document, text_of
 from ...topology.networks import fat_tree_size, linked
@@ -161,6 +161,7 @@ def _of_json(content: bytes, nodes: Sequence[str] | None) -> Named:
     if "kind" not in decode(content, dict[str, Any]):
         return _of_graph(parse_node_link(content), nodes)
     entry = decode(content, TopologyWire)
+    check_members(entry)
     names = _own_names(entry) if nodes is None else tuple(nodes)
     return _named(build_topology(entry, names), names)
 
