@@ -40,11 +40,12 @@ class FilePath(click.Path):
 
     So are an output that is an input, or another output, and two inputs from standard input.
     One that is written ``in_place``, as long as a loop runs, is refused by what opens it.
+    With ``beside`` a second file is written, its name longer by that.
     """
 
-    def __init__(self, *, is_output: bool, in_place: bool = False, **given: Any) -> None:
+    def __init__(self, *, is_output: bool, in_place: bool = False, beside: str = "", **given: Any) -> None:
         super().__init__(**given)
-        self.is_output, self.in_place = is_output, in_place
+        self.is_output, self.in_place, self.beside = is_output, in_place, beside
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; raise OptionError or InputError where it cannot be used."""
@@ -54,7 +55,8 @@ class FilePath(click.Path):
             if name in _PICTURES:
                 check_drawing(name, path)
             if not (self.is_output and (str(path) == "-" or is_stream(path))):
-                self._check(str(path), name, ctx.meta.setdefault(__name__, []))
+                for ending in dict.fromkeys(("", self.beside)):
+                    self._check(f"{path}{ending}", name, ctx.meta.setdefault(__name__, []))
         return path
 
     def _check(self, path: str, name: str, others: list[tuple[bool, str, str]]) -> None:
@@ -86,6 +88,8 @@ INPUT_FILE = FilePath(is_output=False, exists=True, dir_okay=False, path_type=Pa
 OUTPUT = FilePath(is_output=True, dir_okay=False, path_type=Path)
 IN_PLACE = FilePath(is_output=True, in_place=True, dir_okay=False, path_type=Path)
 TEXT_OUTPUT = FilePath(is_output=True, allow_dash=True, readable=False)
+#: A program to write, and next to it the table of its columns.
+EXPORT = FilePath(is_output=True, beside=".csv", allow_dash=True, readable=False)
 
 
 class WholeRange(click.IntRange):

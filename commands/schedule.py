@@ -16,7 +16,7 @@ import click
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import Option, options_in
 from ..cluster.option_table import OPTIONS_BY_NAME, PLANNED_JOBS, SCHEDULE, StepRecord, WithinOption
-from .built_options import INPUT, TEXT_OUTPUT, SectionCommand, click_option, filled_options
+from .built_options import EXPORT, INPUT, SectionCommand, click_option, filled_options
 from .outputs import (
     Output,
     auction_options,
@@ -61,7 +61,7 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
 @topology_option
 @auction_options
 @click_option(OPTIONS_BY_NAME["window_from"], SCHEDULE, type=INPUT)
-@click_option(options_in(StepRecord)["export"], type=TEXT_OUTPUT)
+@click_option(options_in(StepRecord)["export"], type=EXPORT)
 @plot_option("Picture of the machine: who starts where, what stays free")
 @click.option(
     "--format",

@@ -150,23 +150,22 @@ FORMATS = {SNAPSHOT: "aucsched-snapshot/1", WORKLOAD: "aucsched-workload/1"}
 #: Paths that begin with a member's name in Python -> as files have it.
 _FILE_PATHS = {
     r"(nodes\[\d+\]\.free)\.": r"\1_",
-    r"(limits\[\d+\]\.)most\b": r"\1max",
     r"switches\b": "topology.switches",
 }
 
 
 @contextmanager
-def file_paths(paths: Mapping[str, str] = _FILE_PATHS) -> Iterator[None]:
-    """Let the InputErrors raised inside name members as files do: ``paths`` by patterns of Python's."""
+def _file_paths() -> Iterator[None]:
+    """Let the InputErrors raised inside name members of several levels as files do."""
     try:
         yield
     except InputError as error:
-        for python, file in paths.items():
+        for python, file in _FILE_PATHS.items():
             error.path = re.sub(f"^{python}", file, error.path)
         raise
 
 
-@file_paths()
+@_file_paths()
 def _built(document: Any, form: FileForm[T]) -> T:
     """Return the checked snapshot or workload that decoded members describe."""
     first = form.part(document, "running")

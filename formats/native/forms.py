@@ -336,6 +336,7 @@ class FileForm(Generic[T]):
         self.order = tuple(dict.fromkeys((*first, *declared)))
         self._members.sort(key=lambda one: self.order.index(one.file))
         self._values = attrgetter(*(one.path for one in self._members))
+        self._renamed = {re.escape(one.path): one.file for one in self._members if one.path != one.file}
         self.struct = msgspec.defstruct(
             name or cls.__name__,
             [(file, *declared[file]) for file in self.order],
@@ -352,7 +353,12 @@ class FileForm(Generic[T]):
                 given[name] = value if read is None else read(value, file)
         for name, form in self._inner.items():
             given[name] = form.build(entry)
-        return self._cls(**given)
+        try:
+            return self._cls(**given)
+        except InputError as error:
+            for path, file in self._renamed.items():
+                error.path = re.sub(rf"^{path}(?!\w)", file, error.path)
+            raise
 
     def part(self, entry: Any, name: str) -> dict[str, Any]:
         """Return one member of a decoded object by its name, nothing where it is its default."""

@@ -31,7 +31,6 @@ from ...cluster.value_types import (
 )
 from ...formats.hostlist import expand
 from ...formats.jsontext import decode
-from ...formats.native.cluster_file import file_paths
 from ...formats.native.forms import FORMS, FileForm, Form
 from ...formats.reading import read_document
 
@@ -160,7 +159,6 @@ class RequestBatch:
 
 #: How files hold them.
 _FILE = FileForm(RequestBatch, first=("format",), own={"format": (str,)})
-_FILE_PATHS = {r"asks\b": "requests", r"(releases\[\d+\]\.)cores\b": r"\1nodes"}
 
 
 def load_requests(path: str | Path, snapshot: Snapshot) -> RequestBatch:
@@ -171,8 +169,7 @@ def load_requests(path: str | Path, snapshot: Snapshot) -> RequestBatch:
     """
 
     def parsed(content: bytes) -> RequestBatch:
-        with file_paths(_FILE_PATHS):
-            found: RequestBatch = _FILE.build(decode(content, _FILE.struct, FORMAT))
+        found: RequestBatch = _FILE.build(decode(content, _FILE.struct, FORMAT))
         found.check(snapshot)
         return found
 

@@ -288,6 +288,7 @@ def test_no_output_overwrites_an_input(command: str, output: str, folder: Path) 
     ("command", "said"),
     [
         ("schedule s.json --html o.x -o o.x", "--html and -o both write o.x"),
+        ("schedule s.json --export o.lp -o o.lp.csv", "--export and -o both write o.lp.csv"),
         ("simulate d.swf --swf-out o.x --jobs-out ./o.x", "--swf-out and --jobs-out both write o.x"),
         ("sweep d.swf -o o.csv -o o.csv", "-o and -o both write o.csv"),
     ],
