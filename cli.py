@@ -92,7 +92,7 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None, began: float | None = None) -> int:
     """Run the command line and return its exit code; errors become one line on stderr.
 
-    ``began``: since when time limits count, by ``perf_counter`` (seconds); None: from now on.
+    ``began``: since when time limits count (``perf_counter``, seconds); None: the command's start.
     """
     # What Python code is warned of is one line here.
     setattr(warnings, "showwarning", _say_warning)  # noqa: B010 - its parameters do not matter here

@@ -247,7 +247,7 @@ def _first_award(
 
 
 def _start_of(begun: tuple[BidTable, IntArray], bids: Bids) -> tuple[BidTable, IntArray]:
-    """Return first-fit's award as greedy steps complete it, without bids next to its placements."""
+    """Return first-fit's award as greedy steps complete it: its placements, but no other bids."""
     table, first = begun
     placed = np.intersect1d(first, _placements(bids)) if table is bids.table else first
     return table, placed if len(placed) else first

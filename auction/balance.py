@@ -133,7 +133,7 @@ class Balance(MixPolicy):
         An integer, for exact sums: dominant share in 2⁻²⁰ parts, times how hard it is to place.
         """
         ask = self.asks[job]
-        # Twice as much at the window's front as at its end: a search then leaves no job waiting.
+        # Twice as much at the window's front as at its end: a search leaves no job behind for good.
         front = 2.0 - self._place[job] / len(self.asks)
         return max(1, round(_UNIT * self.backlog.dominant_share(ask) * _multiplier(ask.shape) * front))
 

@@ -184,7 +184,7 @@ class _Leftover:
         self._is_for_any_time = columns.pools.are_empty and not (cluster.guards or columns.kept)
 
     def start(self, waiting: Iterable[Demand], is_over: Callable[[], bool]) -> list[_Found]:
-        """Return the jobs that start, in order; once none is kept for one, all are tried again."""
+        """Return the jobs that start, in order; if a reserved one does, the others are retried."""
         tried: list[Demand] = []
         found: list[_Found] = []
         reserved = len(self._reserved)

@@ -16,7 +16,7 @@ from .state import StepState
 
 #: The time limit, in seconds, that a job without one is counted with.
 NO_LIMIT_S = 86_400.0
-#: A shape may hold this many times its share: jobs are indivisible, and shares are rarely used up.
+#: A shape may hold this many times its share: jobs are indivisible, some shares are not used up.
 _SLACK = 1.05
 #: Below this share of the cores' time gres are left over anyway: none has to be kept usable.
 _SCARCE = 0.75

@@ -202,7 +202,7 @@ class StepOptions(StepRecord):
 
     @cached_property
     def selects(self) -> bool:
-        """Whether only jobs that counts choose bid, if first-fit starts them all or they are few.
+        """Whether only the jobs chosen by counts bid, if first-fit starts them all or they are few.
 
         First bids are where first-fit starts jobs: where none are made, all jobs bid.
         """

@@ -195,9 +195,9 @@ class _Rows:
         return np.concatenate(job), np.concatenate(rows), np.concatenate(amount), np.concatenate(capacity)
 
     def _take(self, jobs: IntArray, amounts: IntArray, nodes: BoolArray, supply: IntArray) -> None:
-        """Σ amounts ≤ Σ supply; with neighbours wanted Σ ⌊amount / u⌋ ≤ Σ ⌊a run's supply / u⌋.
+        """Σ amounts ≤ Σ supply; of jobs wanting neighbours Σ ⌊amount/u⌋ ≤ Σ ⌊a run's supply/u⌋.
 
-        The second for each u that is one of these jobs' amount: a run holds whole ones.
+        The second for each u that is the amount of one of these jobs: a run holds only whole jobs.
 
         Args:
             jobs: their places.
@@ -319,7 +319,7 @@ def _largest(values: IntArray) -> IntArray:
 #: Packings: three at the prices, then others at prices that chance changes so much (standard
 #: deviation of their logarithm); with many jobs fewer packings, so many placements in all.
 _PACKINGS, _NOISE, _PLACED = 12, 0.1, 1200
-#: Free shares that pairs of packings leave out of account: what is left in pieces holds no job.
+#: Shares of what is free that pairs of packings leave out: what is left in pieces holds no job.
 SPARED = (0.0, 0.002, 0.005, 0.01, 0.02, 0.0)
 #: What a job that costs nothing at the prices is taken to cost, as a share of the largest worth.
 _LEAST_COST = 1e-3

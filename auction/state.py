@@ -1,6 +1,6 @@
 """A cluster's state at a moment, the input of each step: free resources, running jobs, their ends.
 
-A snapshot becomes a state; so does a simulated machine, and keeps its columns: all one to the step.
+A snapshot becomes a state; so does a simulated machine, whose columns stay: a step cannot tell.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

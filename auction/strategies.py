@@ -302,7 +302,7 @@ def _sizes(bids: Bids, columns: int, rows: int, nonzeros: int) -> Sizes:
 
 
 def keeps_whole(cluster: Cluster, options: StepOptions) -> bool:
-    """Return whether equal awards are to leave wholly free switches whole: by default on blocks."""
+    """Return whether equal awards are to leave whole what is wholly free: by default on blocks."""
     if options.keep_whole is None:
         return cluster.topology.units is not None and options.weights == "lexicographic"
     return options.keep_whole

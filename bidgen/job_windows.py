@@ -68,7 +68,7 @@ class JobWindows:
         yield from (self._drafted(windows, mode) for windows, mode, _ in self._windows())
 
     def _windows(self) -> Iterator[tuple[Windows, int, bool]]:
-        """Yield windows of the fewest nodes, or of as many as asked for, then wider ones for cores."""
+        """Yield windows of the fewest nodes, or of as many as asked; then wider ones for cores."""
         demand, field = self.asked.demand, self.field
         if demand.node_counts is not None:
             counts = node_counts(self.asked, len(field))

@@ -79,7 +79,7 @@ class PlacementSize:
 
 @value_class
 class Unit:
-    """A topology unit of Slurm's: a block, a ring, or a three-dimensional torus; may be empty.
+    """A topology unit of Slurm's: a block (may be empty), a ring, or a three-dimensional torus.
 
     Attributes:
         nodes: a block's; a ring's by position; a torus', x fastest.

@@ -30,8 +30,8 @@ class Option(Generic[T]):
     Attributes:
         help: a sentence or two, for ``--help`` and the reference.
         default: where nothing is said; a text describes one that depends on something.
-        other_defaults: ``default`` where a reader asks another question, with the reason in
-            brackets; commands that decide on a queue (schedule, simulate, slurm run, …) have one.
+        other_defaults: the defaults of readers that ask another question, the reason in
+            brackets; commands that decide on a queue (schedule, simulate, …) share one default.
         low, high: the least and the greatest number it may be; a fraction is above ``low``.
         unit: of the number, as the command line shows it; FILE or TOPOLOGY: a file is read.
         includes_low: a fraction may be ``low`` itself.

@@ -76,7 +76,7 @@ class BidSummary:
     Attributes:
         bid_class: A, B or C.
         level: the level of its nodes' lowest common switch, 0 at a leaf; None: linear topology.
-        preference: higher is better: F of equation (5.7), or minus K of (6.5); None: no such model.
+        preference: higher is better: F of (5.7), or minus K of (6.5); None if the model has none.
     """
 
     bid_class: BidClass

@@ -45,8 +45,8 @@ class Snapshot:
         unread: those of the notes that name a rule of the site, which starts here may break.
 
     Raises:
-        InputError: names repeat or are unknown, the switches do not form a tree, a running job does
-            fit, a free amount exceeds what running jobs leave, or a promised start lacks a time.
+        InputError: names repeat or are unknown, the switches do not form a tree, a running job has
+            no room, a free amount exceeds what running jobs leave, a promised start lacks a time.
 
     Examples:
         >>> from aucsched import Job, Node, Request
@@ -157,7 +157,7 @@ def _fits(held: Resources, total: Resources, path: str) -> None:
 
 
 def check_free(node: Node, held: Resources, path: str) -> None:
-    """Raise InputError when free figures exceed what ``held`` leaves; ``path`` precedes the member."""
+    """Raise InputError if free figures exceed what ``held`` leaves; ``path``: before the member."""
     for what, free, left in node.free.beyond(node.total.less(held)):
         message = f"{free} is above the {left} that running jobs leave"
         raise InputError(message, path=f"{path}{what}")

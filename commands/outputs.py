@@ -184,7 +184,7 @@ class Output:
         render: Callable[[Console], None],
         page: Callable[[], str] | None = None,
     ) -> None:
-        """Write a page if ``--html`` asks for it, then a document (or its text) or plain text."""
+        """Write a page if ``--html`` asks for it, then JSON (``document``) or what people read."""
         if self.html is not None and page is not None:
             write_text(self.html, page())
         if self.form == "json":

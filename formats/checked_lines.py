@@ -1,8 +1,8 @@
 """Journals: files of checksummed lines that are appended to, and outlive a kill at any moment.
 
-A line is the CRC-32 of its text in hexadecimal, a blank, the text. Only the last line can be cut
-short by a kill; it is dropped. The file is locked while open, and the lock dies with its process. A
-file that is begun again replaces the first by a rename: a kill leaves one or the other.
+A line is the CRC-32 of its text in hexadecimal, a blank, the text. A kill can cut short only the
+last line, which is then dropped. The file is locked while open, and the lock dies with its process.
+A file that is begun again replaces the first by a rename: a kill leaves one or the other.
 """
 
 import fcntl

@@ -46,8 +46,8 @@ def write_bytes(path: str | Path, content: bytes) -> None:
     """Write a file; ``-`` is standard output.
 
     A regular file is written whole: to a temporary file next to it, then renamed. A new one has the
-    umask's mode, an existing one keeps its mode and owner. A link's target is written, the link
-    stays. What is no regular file (a device, a pipe, a descriptor of this process) is written to.
+    mode that the umask leaves, an old one keeps mode and owner. A link's target is written, not the
+    link. What is no regular file (a device, a pipe, one of our descriptors) is written to.
 
     Raises:
         InputError: it cannot be written, or its owner would change; no regular file is cut short.

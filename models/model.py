@@ -72,7 +72,7 @@ class ModelInput:
     keeps_whole: bool = False
 
     def broken(self) -> FloatArray:
-        """Return what each bid breaks of what is wholly free, from 0 to 1; 0: that does not count.
+        """Return what each bid breaks of what is wholly free, 0 to 1; all 0 unless ``keeps_whole``.
 
         The share of all switches, or blocks and groups of them, that are wholly free and lose a
         node to the bid (``Topology.whole_shares``).
@@ -205,7 +205,7 @@ class Model(ABC):
 
     @abstractmethod
     def start(self, chosen: IntArray) -> FloatArray:
-        """Return the columns' values that award ``chosen`` bids of the table: a full solution."""
+        """Return the columns' values that award the ``chosen`` bids; they satisfy all rows."""
 
     @abstractmethod
     def answer(self, values: FloatArray) -> Answer:
@@ -214,7 +214,7 @@ class Model(ABC):
     @classmethod
     @abstractmethod
     def preferences(cls, given: ModelInput) -> tuple[FloatArray, FloatArray]:
-        """Return what each bid adds to the second stage, and its preference for schedules."""
+        """Return each bid's part in the second stage, and its preference as schedules show it."""
 
     @classmethod
     @abstractmethod
@@ -265,7 +265,7 @@ class Model(ABC):
         """Yield columns by name, with their jobs, cores (empty: the program deals them), nodes."""
 
     def maximise(self) -> None:
-        """Σ w·x over the first variables, w by priorities alone: (3.1), (5.1), (6.1), the first stage."""
+        """Σ w·x of the first variables, w by priorities alone: (3.1), (5.1), (6.1), first stage."""
         weights = map(float, self.first_weights)
         self.problem.setObjective(LpAffineExpression(list(zip(self.variables, weights, strict=False))))
 
@@ -275,7 +275,7 @@ class Model(ABC):
 
 
 def bid_weights(table: BidTable, objective: str, bids: IntArray | slice = ALL) -> list[Weight]:
-    """Return P_j, or P_j·R_j^cpu, of some bids, exactly as given; or their jobs' own worths."""
+    """Return P_j, or P_j·R_j^cpu, of some bids, exactly; a job's own worth where it has one."""
     own = [demand.worth for demand in table.demands]
     asked = priority_weights(table, objective, bids)
     return [

@@ -93,7 +93,7 @@ class MapEntry(RecordBase, frozen=True, kw_only=True):
     parts: int = 0
 
     def check_together(self) -> None:
-        """Refuse what cannot be: counts that contradict each other, no valid share or model."""
+        """Refuse what cannot be: counts that contradict each other, an invalid share or model."""
         least, most, span = self.min_nodes, self.max_nodes, self.node_count
         if not least <= most <= LARGEST_COUNT:
             raise InputError(f"{most} is not from {least} to {LARGEST_COUNT}", path="max_nodes")

@@ -24,7 +24,7 @@ PLAIN_WIDTH = 150
 
 
 class LiteralConsole(Console):
-    """A console that prints ``[/x]``, ``:bell:`` and escape sequences as letters, not obeyed."""
+    """A console that shows ``[/x]``, ``:bell:`` and escape sequences as text, and obeys none."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, **options)

@@ -101,7 +101,7 @@ class Layout:
 
 
 def layout_of(snapshot: Snapshot, width_in: float, height_in: float) -> Layout:
-    """Return the layout with the largest cells that fit a page; huge machines may exceed it."""
+    """Return the layout with the largest cells that fit a page; huge machines exceed its height."""
     rows = _rows(snapshot, topology_of(snapshot))
     layouts = [_folded(rows, count, width_in) for count in range(1, min(_COLUMNS, len(rows)) + 1)]
     fitting = [one for one in layouts if one.height * one.cell_in <= height_in]

@@ -33,7 +33,7 @@ def facts(title: str, items: Sequence[tuple[str, Any]]) -> Section:
 def table(
     title: str, columns: Mapping[str, Sequence[Any]], note: str = "", times: Sequence[str] = ()
 ) -> Section:
-    """Return a section with a table that sorts and filters; ``times``: other columns of seconds."""
+    """Return a section with a table that sorts and filters; ``times``: seconds not named ``_s``."""
     shown = {name: list(one) for name, one in columns.items()}
     return {"kind": "table", "title": title, "columns": shown, "note": note, "times": times}
 

@@ -138,7 +138,7 @@ def size_in_words(schedule: Schedule) -> str:
 
 
 def _proved(schedule: Schedule, words: str) -> str:
-    """Return what is proved of an award over its bids, and whether a limit came before the rest."""
+    """Return what is proved of an award over its bids, and whether a limit stopped the proof."""
     gap = schedule.objective.gap
     if schedule.status is Status.OPTIMAL:
         return "proved"

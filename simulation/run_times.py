@@ -243,7 +243,7 @@ class RunTimes:
         learn_share(self.table, rows, run_s / limit_s if limit_s > 0 else 1.0)
 
     def remember(self, user: object, share: float) -> None:
-        """Add the share of its limit that a job ran to ``mean_share``; nobody's is not kept."""
+        """Add the share of its limit a user's job ran, for ``mean_share``; nobody's is not kept."""
         if user in (None, ""):
             return
         place = self._users.setdefault(user, len(self._users))

@@ -44,7 +44,7 @@ class CannotPlaceError(Exception):
 def placement(snapshot: Snapshot, schedule: Schedule) -> tuple[str, tuple[str, ...]]:
     """Return the commands that start the awards on the snapshot's cluster, exactly as awarded.
 
-    They are lines of shell; a job that cannot be placed is a comment there, and a line after them.
+    First the lines of shell, with a comment for a job that cannot be placed; then why, a line each.
     """
     jobs = {job.id: job for job in snapshot.jobs}
     nodes = {node.name: node for node in snapshot.nodes}

@@ -43,7 +43,7 @@ def sweep(
 
     Args:
         plan: the runs.
-        outputs: tables to write; the journal is next to the first. Without any, no row is kept.
+        outputs: tables to write; the journal is next to the first. Without any, no file is written.
         executor: runs them.
         retry_failed: run those again whose row holds an error.
         on_start: called once, before the first run: the number of rows, the versions of the first.

@@ -304,7 +304,7 @@ class FreeRoom:
 class ChangeSearch:
     """Tries changes of one job, which need not be of the snapshot's queue.
 
-    Those that give up more than the share ``most`` of the request are none, but for time limits.
+    Those that give up more than the share ``most`` of the request do not count; time limits may.
     """
 
     def __init__(self, room: FreeRoom, job: Job, most: float = 1.0) -> None:

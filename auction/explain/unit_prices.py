@@ -52,7 +52,7 @@ class UnitPrices:
     Attributes:
         of_nodes: by resource (memory by the MiB), shape (nodes,).
         of_pools: by resource that stands on no node, as licences.
-        of_rooms: what jobs that outlast a reservation's start add on its nodes, shape (nodes,).
+        of_rooms: what jobs outlasting a reservation's start also pay on its nodes, shape (nodes,).
         bound: no award over these bids is worth more; the prices prove it.
     """
 

@@ -125,7 +125,7 @@ def most(profile: ProfileColumns, until: float) -> int:
 
 @kernel
 def runs(profile: ProfileColumns, size: int, latest: float) -> tuple[float, float]:
-    """Return the longest run of free processors that begins before a time, and the latest end."""
+    """Return the length of the longest run begun before ``latest``; and the latest end of one."""
     times, free, steps = profile.times, profile.free, profile.steps[0]
     longest = reach = start = -1.0
     is_found = False

@@ -3,7 +3,7 @@
 A move lets a losing bid in and takes out the bids in its way, at times their neighbours too; then
 bids that fit into the free rest are put together anew by a small branch and bound (``complete``).
 Prices keep it short: what free rows could still bring bounds every completion. The move stands if
-it loses nothing, or little while its cycle is warm, else it is undone. Then no bid fits beside it.
+it loses nothing, or little while its cycle is warm, else it is undone. No losing bid then fits.
 
 A row on which no two bids fit together is hard: its bids exclude each other, which ``near`` holds
 once for all rows that a pair shares. On other rows bids are sorted by what they want, with a mark

@@ -1,6 +1,6 @@
 """Proofs by branch and bound (proofs.py): the best award over few bids.
 
-HiGHS says so too, in forty times the time: beside some dozens of bids most of it is beginning. A
+HiGHS says so too, in forty times the time: with some dozens of bids it mostly starts up. A
 clock says only whether there is time: a packing gives the same answer, compiled or not.
 """
 

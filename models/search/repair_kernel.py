@@ -18,7 +18,7 @@ from .moves import RANDOM, UNIT, Floats, Integers, draw
 _ROUNDS, _TAKEN, _STEP = 8, 0.03, 0.1
 #: How much of what rounds chose before counts after one more round, and after bids were taken.
 _KEPT, _KEPT_ON = 0.85, 0.3
-#: By how much chance raises the share by which bids are taken: to 1 + this; and what worth adds.
+#: Chance multiplies the share by which bids are taken: by 1 to 1 + this; and what worth adds.
 _NOISE, _WORTH = 0.3, 1e-6
 #: Shares of winners that leave, at least and at most; in how many of 1024 dives as neighbours.
 _FEWEST, _MOST, _NEAR = 0.1, 0.6, 512

@@ -41,7 +41,7 @@ class Swaps(NamedTuple):
         won, best, run: 1 for the winners at hand, of the best award met, and of this run's best.
         adds: what a bid adds: its weight less that of the winners whom it excludes; FAR less if it
             has won or is away, 2 FAR less if it is in no pool.
-        away, until: bids that may not come back (``counter[GONE]`` of them); the last swap of that.
+        away, until: the first ``counter[GONE]`` places: bids that may not return; up to which swap.
         ends: 1 for the winners at the best ends of runs, one after another, shape (KEPT × bids,).
         worth: what these count, 0 for none, shape (KEPT,).
         counter: at the places RANDOM to SWAPS.

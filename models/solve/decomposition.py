@@ -234,7 +234,7 @@ class _Flow:
 
 
 def dealing_of(program: IntegerProgram, is_amount: BoolArray, counts: BoolArray) -> Decomposition | None:
-    """Return a program without its amounts; None: it has none, or some that are more than that.
+    """Return a program without its amounts; None: it has none, or they are more than amounts.
 
     Args:
         program: presolved (presolve.py).

@@ -233,7 +233,7 @@ def _needed(group: IntArray, weights: list[int], values: FloatArray, reached: in
     """Return the bids, as 0 and 1, one of which each award of weights summing to ``reached`` holds.
 
     ``values`` are an award that sums to less. So does any award in which no group counts more than
-    in it, and those in which groups count more by at most the difference of the two sums.
+    in it, and those in which groups together count more by less than the two sums differ.
     """
     weight = np.array(weights, object)
     won = np.where(values > _HALF, weight, 0)
@@ -386,7 +386,7 @@ def largest_sum(weights: Sequence[int], job: IntArray) -> int:
 
 
 class BoundByNumber:
-    """Bounds a sum of weights by how many jobs can win: no more than have least weights within it.
+    """Bounds a sum of weights by how many jobs can win: their least weights together are within it.
 
     So an award is worth no more than the largest weights of as many. Where weights are near to each
     other that is next to what an award of whole jobs can reach.

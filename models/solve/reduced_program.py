@@ -102,7 +102,7 @@ def strengthened(
     Args:
         program: presolved.
         group: columns of one group exclude each other by the rows, shape (columns,).
-        excluding: adds exclusions to those of columns that it gets, shape (columns, columns).
+        excluding: returns exclusions besides those that it is given, shape (columns, columns).
     """
     binary = program.is_integer & (program.lower == 0) & (program.upper == 1)
     if not 1 < program.columns <= _MOST_COLUMNS or program.rows > _MOST_ROWS or not binary.all():

@@ -56,7 +56,7 @@ class Winners(Tabular):
         gap: (bound − value) / value; 0 where both are equal, infinite where only the value is 0.
         proved: no award is worth more than this one.
         status: ``optimal`` where it is proved, with any second objective; else ``feasible``.
-        prices: what a unit of each item costs, by name: bids outbid each other to it at the bound.
+        prices: of one of each item, by name: what bids outbid each other up to, at the bound.
         seconds: of wall time, reading what was given included.
         parameters: what steered the search otherwise than by default, by name.
 

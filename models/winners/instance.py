@@ -314,7 +314,7 @@ def _whole(
 
 
 def _in_units(amounts: list[int | Fraction], limit: int | Fraction) -> tuple[int, list[int], float]:
-    """Return a capacity and amounts of it in the largest unit that divides the amounts, and that unit."""
+    """Return a capacity and amounts of it in the largest unit that divides these, and that unit."""
     scale = lcm(*(amount.denominator for amount in amounts))
     scaled = [int(amount * scale) for amount in amounts]
     common = gcd(*scaled) or 1

@@ -147,7 +147,7 @@ def credentials(owner: Owned) -> Iterator[tuple[str, str]]:
 
 
 def counts(delay: Delay, requester: Owned) -> bool:
-    """Return whether a delay counts: not one of a job of the requester's user, if there is one."""
+    """Return whether a delay counts: one of another user's job, or of a job without a user."""
     user = delay.owner.user
     return delay.seconds > 0 and not (user and user == requester.user)
 

@@ -138,7 +138,7 @@ def _stepped(state: RuntimeState, event: Event | Message) -> tuple[RuntimeState,
 
 
 def _woken(state: RuntimeState, now_s: float) -> tuple[RuntimeState, Messages]:
-    """Let time pass: jobs end or go on, a step is made, and the batch scheduler hears of it."""
+    """Let time pass: jobs end, suspended ones go on, a step is made, and the peer hears of it."""
     if now_s < state.machine.now_s:
         raise ProtocolError(f"the clock is at {state.machine.now_s:g} s, not before {now_s:g} s")
     machine, ended = advanced(state.machine, now_s)

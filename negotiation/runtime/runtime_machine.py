@@ -1,7 +1,7 @@
 """The nodes, who holds them, and how work goes on: the runtime scheduler's state (Nagendra, 6.2).
 
 Everything is a value: an operation returns the machine afterwards. Node sets are integers, bit
-``i`` for node ``i``: unions and counts cost nothing at a thousand nodes; equal states are equal.
+``i`` for node ``i``: unions and counts are cheap at a thousand nodes; equal states compare equal.
 """
 
 from collections.abc import Iterable, Mapping

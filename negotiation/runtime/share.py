@@ -29,7 +29,7 @@ def step_size(span: int, attempts: int, steps: Steps) -> int:
 
 
 def shrunk_count(count: int, least: int, attempt: int, attempts: int, steps: Steps) -> int:
-    """Return what a job shrinks to in an attempt: ``count`` − step · attempt, or ``least``."""
+    """Return a job's size in an attempt: ``count`` − step · attempt, but never below ``least``."""
     return max(least, count - step_size(count - least, attempts, steps) * attempt)
 
 
@@ -190,7 +190,7 @@ def _rescue(draft: TentativeState, jobs: list[RunRecord]) -> None:
 
 
 def _expand_first(draft: TentativeState, holder: RunRecord, others: list[RunRecord]) -> None:
-    """Expand a holder to its maximum; jobs without dependencies shrink for it, to their minimum."""
+    """Expand a holder to its maximum; jobs without dependencies shrink, down to their least."""
     name, most = holder.entry.job, holder.entry.max_nodes
     idle = draft.idle_in(draft.partition_of[name]).bit_count()
     least = {job.entry.job: job.least_count(draft.now_s) for job in others}

@@ -132,7 +132,7 @@ def _shrink_for_reserved(
         idle = usable(entry, draft.machine, draft.idle).bit_count()
         count = entry.node_cnt or planned.count
         need = count - idle
-        # The plan held back enough idle nodes: they are reserved for a job before this one.
+        # At need <= 0 the plan holds back enough idle nodes for a job before this one.
         if not 0 < need <= room[entry.partition]:
             continue
         before = draft.saved()

@@ -77,7 +77,7 @@ class SocketTransport:
         """Return the next message.
 
         Raises:
-            PeerLostError: the other end is gone, silent for too long, refuses, or sent no message.
+            PeerLostError: the other is gone, silent too long, refuses, or sent what is no message.
         """
         payload = self._receive(self.timeout_s if timeout_s is None else timeout_s)
         try:

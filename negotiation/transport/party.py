@@ -216,7 +216,7 @@ class Party(Generic[State]):
     """One side of a negotiation.
 
     Args:
-        state: at the beginning; a journal with entries replaces it by the state that they lead to.
+        state: at the beginning; what a journal holds replaces it by the state that this leads to.
         step: the transition function.
         journal: None: nothing outlives the process.
         watch: is called at every transition.

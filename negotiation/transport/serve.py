@@ -87,7 +87,7 @@ def serve_batch(party: Party[BatchState], link: Link, tell: Tell) -> None:
 
 
 def serve_runtime(party: Party[RuntimeState], link: Link, tell: Tell, meet: Meet | None = None) -> None:
-    """Be the runtime scheduler, on a simulated clock, until the batch scheduler ends it all.
+    """Be the runtime scheduler, on a simulated clock, until the other ends the negotiation.
 
     Raises:
         NobodyError: the batch scheduler stays away.

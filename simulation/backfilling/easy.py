@@ -133,7 +133,7 @@ def release(state: EasyState, job: int) -> None:
 
 @kernel
 def may_start(state: EasyState, now: float, job: int, need: int) -> bool:
-    """Say whether a fitting job leaves a head of size ``need`` its start; take of *extra*."""
+    """Say whether a fitting job leaves a head of ``need`` its start; take its part of *extra*."""
     counts = state.counts
     if counts[IS_KNOWN] == 0:
         state.shadow[0], counts[EXTRA] = shadow_time(

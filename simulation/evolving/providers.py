@@ -200,7 +200,7 @@ class Preallocated(Iteration):
 
 
 class Merged(Iteration):
-    """Slurm's way: a request is a job behind all others, merged into the first at its start."""
+    """Slurm's way: a request queues as a job behind all others; at its start its job absorbs it."""
 
     queues_requests = True
 

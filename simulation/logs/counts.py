@@ -249,7 +249,7 @@ def let_run(log: LogEvents, now: float, started: Column, count: int) -> None:
 
 @kernel
 def play_easy(log: LogEvents, state: EasyState, until: int) -> int:
-    """Play EASY until so many jobs arrived, return PAUSED; DONE: all have ended; or WANTS_INDEX."""
+    """Play EASY until so many jobs have arrived; return PAUSED, DONE (all ended) or WANTS_INDEX."""
     counts = log.counts
     while counts[ARRIVED] < until:
         now = next_event(log)

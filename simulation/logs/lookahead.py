@@ -121,7 +121,7 @@ def _rows(kept: Sequence[Candidate], free: int, beside: int) -> list[tuple[int, 
 
 
 def _reaches(short: int, long: int, target: int, room: int) -> bool:
-    """Say whether a short sum and a long one make ``target``; bit ``room`` − s of ``long``: s."""
+    """Say whether a short and a long sum make ``target``; bit ``room`` − s of ``long`` means s."""
     moved = long << (target - room) if target >= room else long >> (room - target)
     return short & moved != 0
 

@@ -89,7 +89,7 @@ class Selective(ProfiledPolicy):
 
 
 class Slack(QueuePolicy):
-    """Slack-based backfilling: the head's reservation may be put off by a slack (second parameter).
+    """Slack-based backfilling: the head's reservation may be put off up to a slack (2nd parameter).
 
     After the relaxed backfilling of Ward, Mahood and West, which the Chapter names beside Talby and
     Feitelson's flexible backfilling. docs/policies.md (slack) says what a pass does, and when the

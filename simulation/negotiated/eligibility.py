@@ -34,7 +34,7 @@ class Eligibility:
         largest: nodes of the largest set, of its longest run where they must stand side by side.
         fewest: nodes that hold the gres asked for over all of them, whichever they are.
         contiguous: whether they must stand side by side.
-        max_switches: leaf switches that they may have above; None: there are none, or any will do.
+        max_switches: the most leaf switches that they may be below; None: none exist, or any do.
     """
 
     members: tuple[Node, ...]

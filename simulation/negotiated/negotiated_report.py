@@ -123,7 +123,7 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
 
     ``makespan_s``: first submission to last end; ``utilization``: node-seconds held over nodes ×
     makespan; ``work_bound_s``: node-seconds of the jobs at their smallest sizes over the nodes, a
-    bound under linear speedup; ``loss_of_capacity``: the share idle while a job waited;
+    lower bound under linear speedup; ``loss_of_capacity``: the share idle while a job waited;
     ``transactions``: those committed; ``attempts_mean``: theirs; ``deadlines``, ``deadlines_met``:
     jobs that had one, kept it; ``engine_calls``: awards of the auction's engine, one a Map.
     """

@@ -315,7 +315,7 @@ def _entry(
 def _within_budget(entry: MapEntry, budget_core_h: float | None, members: Sequence[Node]) -> MapEntry:
     """Return a job on the counts up to which all estimated core-hours keep its budget.
 
-    As no lower count costs more for a part of the work, growing and shrinking keep it too.
+    On each count a part of the work costs its share at most: growing and shrinking keep it too.
 
     Raises:
         InputError: it would exceed it on its least nodes.

@@ -305,7 +305,7 @@ class _PromisedLatest:
         units: IntArray,  # noqa: ARG002 - as every placer is asked
         free: Capacity,  # noqa: ARG002
     ) -> Iterator[IntArray]:
-        """Yield the nodes in that order unless a job asks for neighbours, then as they are."""
+        """Yield the nodes in that order if no neighbours are asked for; in any case as they are."""
         if not self.takes_first(demand):
             yield nodes[np.argsort(-self._promised[nodes], kind="stable")]
         yield nodes

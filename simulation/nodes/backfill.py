@@ -264,7 +264,7 @@ class _Plan:
         return holds
 
     def _units(self, step: int, demand: Demand, variant: int) -> IntArray:
-        """Return the units of each node then, 0 where it may not be used; shape (nodes,)."""
+        """Return the units that each node could give then, 0 where unusable; shape (nodes,)."""
         key = (step, variant, shape_of(demand))
         if key not in self._known:
             found = self._view(step).candidates(demand)[variant]

@@ -1,7 +1,7 @@
 """A plan of all waiting jobs, by cores: which may not start now, so that no other starts too late.
 
-One promise at a time keeps nodes (promises.py). The jobs due behind it are kept from endless
-overtaking by the plan that the auction on counts keeps (promised/), made of cores. It only says
+One promise at a time keeps nodes (node_promises.py). The plan that the auction on counts keeps
+(promised/), here of cores, saves the jobs due behind it from being overtaken without end. It says
 which jobs may not start: the auction decides where jobs start, and which of the others. On nodes of
 several kinds, and for jobs that ask for more than cores, free cores say little: no job is refused.
 """

@@ -228,7 +228,7 @@ class Promises:
     def too_many(
         self, now: float, starts: Sequence[StartingJob], promised: Iterable[Promise]
     ) -> frozenset[int]:
-        """Return the starts of a pass, in their order, for which the plan leaves no room.
+        """Return which starts of a pass, tried in their order, the plan leaves no room for.
 
         Promised starts that have come are kept.
         """

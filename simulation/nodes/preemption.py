@@ -1,4 +1,4 @@
-"""Preemption paid for in credits (Soner, section 9.1): who pays more a core-hour may stop others.
+"""Preemption paid for in credits (Soner, 9.1): who pays more a core-hour may stop who pays less.
 
 docs/failures.md (Preemption) has the rule: which jobs a blocked one stops, and what users pay.
 """

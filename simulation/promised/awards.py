@@ -98,7 +98,7 @@ def _note_starts(state: PromisedState, now: float) -> None:
 
 @kernel
 def _first_put_off(state: PromisedState, now: float) -> tuple[int, float, int]:
-    """Return the place and time of the plan's first start after now, and what is free beside it."""
+    """Return place and time of the plan's first start after now, and what starts now leave free."""
     machine = state.machine
     spare = machine.easy.counts[FREE]
     for place in range(machine.counts[WAITING]):

@@ -339,7 +339,7 @@ def is_limit_of(limit: Limit, reason: str, job: Owned) -> bool:
 
 
 def _set_of(entry: LimitRecord, children: Mapping[str, list[str]], others: Collection[str]) -> JobSet:
-    """Return an entry's jobs, an account's with those below; ``others``: partitions without one."""
+    """Return an entry's jobs, and those below an account; ``others``: partitions with no entry."""
     if entry.qos:
         return JobSet(qos=(entry.qos,))
     if entry.user:

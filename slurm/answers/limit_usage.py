@@ -14,7 +14,7 @@ from ...formats.notes import Notes
 def limits_beside(
     limits: Sequence[Limit], used: Mapping[str, int], running: Sequence[RunningJob], now: float | None
 ) -> Iterator[tuple[Limit, dict[str, dict[str, int]]]]:
-    """Yield each limit, and what it is for those of whom Slurm counts something else than it would.
+    """Yield each limit, and its amounts for each user or account that Slurm counts otherwise.
 
     Slurm counts a node that jobs share once, and minutes times the UsageFactor of their QOS.
 
@@ -58,7 +58,7 @@ def limits_beside(
 def limits_of_each(
     limit: Limit, own: Mapping[str, Mapping[str, int]], names: Mapping[str, Collection[str]], notes: Notes
 ) -> Iterator[Limit]:
-    """Yield a limit, and one more for each who has another; ``names``: of all, by ``per``."""
+    """Yield a limit for each one in ``own`` and one for the rest; ``names``: of all, by ``per``."""
     others = set(names.get(limit.per or "", ())) - own.keys() - {""}
     if not own:
         yield limit

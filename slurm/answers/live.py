@@ -152,7 +152,7 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tup
     """Return Slurm's answers, from files where their names are given, else from the live commands.
 
     Topology and job detail only add to jobs and nodes: if Slurm has none, that is a note. Without
-    another, jobs could start on less than asked for: the look fails. Rules, licences and
+    other answers, jobs could start on less than asked for: the look fails. Rules, licences and
     reservations are asked for only with the jobs: current ones fit no saved queue. ``at_once``
     commands run in parallel. JSON has a fixed version (versions.py), or the release's own.
 

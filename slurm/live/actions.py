@@ -163,7 +163,7 @@ def unpin(job: LiveJob, mark: Mark, licence: str, why: str, *, behind: bool = Tr
 
 
 def _given_back(job: LiveJob, mark: Mark) -> list[str]:
-    """Return the words that restore what the pin changed; what users have changed since stays."""
+    """Return the words that restore what the pin changed; what was changed since stays as it is."""
     count, (low, high) = len(mark.cores), mark.span
     words = [f"ReqNodeList={mark.nodes}"] if len(names_in(job.required)) == count else []
     if set(job.partition.split(",")) < set(mark.partition.split(",")):

@@ -98,7 +98,7 @@ def by_stopping(
     preemption: SlurmPreemption,
     asleep: Mapping[str, int],
 ) -> list[LiveJob]:
-    """Return the jobs behind the gate that Slurm would make room for, by priority, each on its own.
+    """Return the jobs behind the gate that Slurm would make room for, by priority; none share room.
 
     On the snapshot pinned jobs run. ``asleep``: cores of nodes that Slurm would wake, by name.
     """

@@ -60,7 +60,7 @@ class ShadowPass(_Line):
         running: how many jobs run.
         seen: jobs that wait and did not at the pass before.
         would: what the auction would start now.
-        started, ended: by Slurm since the pass before; at a process's first pass all it lists.
+        started, ended: by Slurm since the pass before; at a process's first pass all Slurm lists.
         planned: Slurm's own estimates of starts, if they changed; 0: none any more.
         forecast: P10, P50 and P90 of the starts of jobs new in the queue, seconds since the epoch.
         gone: jobs that waited and do not any more, without having started.

@@ -190,7 +190,7 @@ class ShadowReport(Tabular):
         return [dict(zip(("figure", "slurm", "auction", "jobs"), row, strict=True)) for row in rows]
 
     def _use(self) -> tuple[float | None, float | None]:
-        """Return the mean shares of cores in use, by time, without and with the pass's offers."""
+        """Return the time-weighted mean shares of cores in use, without and with passes' offers."""
         spans = np.diff([entry.time for entry in self.entries], append=self.entries[-1].time)
         weights = spans if spans.sum() > 0 else np.ones(len(self.entries))
         cores = np.array([max(entry.cores, 1) for entry in self.entries], np.float64)

@@ -106,7 +106,7 @@ def _jobs(text: str, site: SlurmConf, notes: Notes) -> tuple[ArrivingJob, ...]:
 
 
 def _name(events: "list[Submission]", notes: Notes) -> None:
-    """Call jobs by their names where each has one of its own, else by their places in the queue."""
+    """Call jobs by their names if each has its own, else by numbers in order of submission."""
     names = [event.options.get("job-name", "") for event in events]
     if not all(names) or len(set(names)) < len(names) or any(map(hidden_in, names)):
         why = "are missing, repeat or hold control characters"
@@ -379,7 +379,7 @@ class Submission:
         return amount
 
     def _time_limit_s(self, partition: str) -> int | None:
-        """Return the limit in seconds, in whole minutes as in Slurm; the partition's by default."""
+        """Return the limit in seconds, rounded up to minutes as in Slurm; else the partition's."""
         text, first = self.options.get("time"), self._first(partition)
         if text is None:
             return None if first is None else self.conf.times_s[first.partition.name]
