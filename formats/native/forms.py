@@ -336,7 +336,6 @@ class FileForm(Generic[T]):
         self.order = tuple(dict.fromkeys((*first, *declared)))
         self._members.sort(key=lambda one: self.order.index(one.file))
         self._values = attrgetter(*(one.path for one in self._members))
-        self._renamed = {re.escape(one.path): one.file for one in self._members if one.path != one.file}
         self.struct = msgspec.defstruct(
             name or cls.__name__,
             [(file, *declared[file]) for file in self.order],
@@ -356,8 +355,8 @@ class FileForm(Generic[T]):
         try:
             return self._cls(**given)
         except InputError as error:
-            for path, file in self._renamed.items():
-                error.path = re.sub(rf"^{path}(?!\w)", file, error.path)
+            for one in self._members:
+                error.path = re.sub(rf"^{re.escape(one.path)}(?!\w)", one.file, error.path)
             raise
 
     def part(self, entry: Any, name: str) -> dict[str, Any]:
