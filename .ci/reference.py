@@ -17,7 +17,16 @@ import click
 from aucsched.auction.options import PRESETS
 from aucsched.cli import cli
 from aucsched.cluster.option_fields import Option
-from aucsched.cluster.option_table import NEGOTIATE, OPTIONS, SCHEDULE, SIMULATE, STEP, SWEEP, WINNERS
+from aucsched.cluster.option_table import (
+    NEGOTIATE,
+    OPTIONS,
+    PAPERS,
+    SCHEDULE,
+    SIMULATE,
+    STEP,
+    SWEEP,
+    WINNERS,
+)
 from aucsched.cluster.schedule import Reason, Status
 from aucsched.commands.shell import walked
 from aucsched.formats.native.json_schema import SCHEMAS, schema_of
@@ -103,7 +112,7 @@ def _help(context: click.Context) -> str:
 #: What each reason means.
 MEANINGS = {
     Reason.OUTBID: "jobs that start hold what it needs; the sentence names them, or says that jobs ahead "
-    "of it start first: by default a job that backfilling would not start makes no bid",
+    "of it start first. By default it often made no bid: only jobs that backfilling would start bid",
     Reason.NO_FIT: "no set of free nodes that it may use provides what it asks for",
     Reason.INELIGIBLE: "no node could ever run it: features, partition, size, memory, gres or licences. "
     "It waits forever; a job that is `not_eligible` waits for a time or an event",
@@ -116,7 +125,7 @@ MEANINGS = {
     "Dependency, JobArrayTaskLimit, PartitionConfig, ...), or says that Slurm itself starts the job",
     Reason.RESERVATION: "it would delay a job that has a reservation (--reserve), or overlap an advance "
     "reservation",
-    Reason.SET_ASIDE: "it made the step fail; the other jobs were decided without it",
+    Reason.SET_ASIDE: "it made the pass fail; the other jobs were decided without it",
     Reason.LIMIT: "a limit over a set of jobs is used up; the sentence names it",
     Reason.SHARE: "jobs of its class already hold their share of the machine (--balance)",
 }
@@ -140,7 +149,7 @@ def reasons_page() -> str:
         "Every job of a snapshot that does not start is listed in `pending`, with a reason and a sentence."
     )
     front = _FRONT.format("everyone", "the meaning of each reason and each status")
-    head = f"{front}# Reasons\n\nMade from cluster/schedule.py {_BY}.\n{about}\n\n"
+    head = f"{front}# Reasons\n\n{about}\n\n"
     words = "".join(f"| `{status.value}` | {text} |\n" for status, text in STATUS_MEANINGS.items())
     record = "Benchmark files say `feasible_at_limit` for `feasible`: a limit came before the proof."
     title = f"\n## Status of an award\n\n{record}\n\n*How far an award is proved.*\n\n"
@@ -153,7 +162,7 @@ def files_page() -> str:
     """Return the page of the files' members."""
     about = "`aucsched schema NAME` prints the whole JSON Schema."
     front = _FRONT.format("everyone", "the members of each file")
-    parts = [f"{front}# Files\n\nMade from formats/native/ {_BY}. {about}\n"]
+    parts = [f"{front}# Files\n\n{about}\n"]
     for name in SCHEMAS:
         body = _resolved(schema_of(name))
         needed = body.get("required", ())
@@ -236,11 +245,14 @@ after: each option of an auction, its values and its default
 
 # Options of an auction
 
-Made from the fields of cluster/option_table.py by `python .ci/reference.py`. An option
-means the same in every command that has it. In Python it is the argument of `aucsched.schedule` with
-underscores, and in `aucsched sweep` a list of values. `slurm run`, `slurm shadow`, `explain` and `compare`
-take the same options and defaults as `schedule`. The column *default* names each exception, with its
-reason in brackets.
+Three options matter most: `--objective` says what counts, `--promise` bounds waits, and `--reserve`
+protects the first blocked jobs. The loop's own options, such as `--gate-for` and `--pin-for`, are with
+[`slurm run`](reference/commands/slurm.md#aucsched-slurm-run).
+
+An option means the same in every command that has it. In Python it is the argument of
+`aucsched.schedule` with underscores, and in `aucsched sweep` a list of values. In the column
+*read by*, *queue* means `schedule`, `explain`, `compare`, `slurm run` and `slurm shadow`. The column
+*default* names each exception, with its reason in brackets.
 
 By default the work limit ends a pass, so that answers repeat; 3 seconds are a ceiling for busy machines.
 
@@ -249,21 +261,21 @@ By default the work limit ends a pass, so that answers repeat; 3 seconds are a c
 _GROUPS = (
     (
         "What the auction maximises",
-        "These options say what a started job is worth, and which model is solved.",
+        "These options say what a started job is worth.",
         "aucsched schedule examples/emulated-1408-full.json --objective priority_cores",
-        ("objective", "weights", "model", "preset", "preference_table", "keep_whole", "balance"),
+        ("objective", "keep_whole", "balance"),
     ),
     (
         "What waiting jobs are promised",
         "These options bound waits ([promises](promises.md)).",
         "aucsched simulate examples/overtaken.json --policy aucsched3 --promise 12h",
-        ("promise", "reserve", "award_alone"),
+        ("promise", "reserve"),
     ),
     (
         "Which jobs bid, and how often",
         "These options bound the size of the auction.",
         "aucsched schedule examples/emulated-1408-full.json --window 50 --max-bids 2000",
-        ("window", "window_from", "max_bids", "max_bids_per_job", "bid_order"),
+        ("window", "window_from", "max_bids", "max_bids_per_job"),
     ),
     (
         "How long the search may take",
@@ -282,6 +294,12 @@ _GROUPS = (
         "`aucsched winners` has one option more.",
         "aucsched winners auction.txt --no-round",
         ("round",),
+    ),
+    (
+        "To reproduce the papers",
+        "In operation you need none of these options.",
+        "aucsched schedule examples/emulated-1408-full.json --preset paper",
+        PAPERS,
     ),
 )
 _TABLE_HEAD = (
@@ -302,7 +320,7 @@ def options_page() -> str:
     by_name = {option.flag.removeprefix("--").replace("-", "_"): option for option in OPTIONS}
     anchors = [title.lower().replace(" ", "-").replace(",", "") for title, *_ in _GROUPS]
     links = [f"[{title}](#{anchor})" for (title, *_), anchor in zip(_GROUPS, anchors, strict=True)]
-    parts = [_OPTIONS_HEAD, "Groups: ", ", ".join(links), ".\n"]
+    parts = [_OPTIONS_HEAD, "Groups: ", "; ".join(links), ".\n"]
     for title, about, example, names in _GROUPS:
         cells = ((name.replace("_", "-"), row_of(by_name.pop(name))[2:]) for name in names)
         rows = "".join(f'| <a id="{anchor}"></a>{row}' for anchor, row in cells)
@@ -354,9 +372,8 @@ def _defaults(option: Option[Any]) -> str:
 
 
 def _readers(option: Option[Any]) -> str:
-    names = [
-        reader for reader in (SCHEDULE, STEP, SIMULATE, SWEEP, NEGOTIATE, WINNERS) if reader in option.readers
-    ]
+    readers = (SCHEDULE, STEP, SIMULATE, SWEEP, NEGOTIATE, WINNERS)
+    names = ["queue" if reader == STEP else reader for reader in readers if reader in option.readers]
     without = (
         " (not ipsched)"
         if option.policies and "ipsched" not in option.policies and SIMULATE in option.readers

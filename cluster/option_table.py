@@ -65,8 +65,9 @@ class ValueOptions:
     """What an auction maximises and promises, on counts as on nodes."""
 
     objective: Option[Literal["priority", "priority_cores", "response"]] = _option(
-        "Worth of a started job: its priority, its priority times its cores, or (response) how much its "
-        "bounded slowdown falls for each second that it starts earlier, on nodes times its cores.",
+        "Worth of a started job: its priority, its priority times its cores, or (response) how much "
+        "its bounded slowdown falls for each second that it starts earlier. response ignores "
+        "priorities. On machines of nodes its value is multiplied by the job's cores.",
         default="priority",
     )
     #: none ignores promises made to jobs (Job.promised_start); else no start puts them off.
@@ -88,7 +89,10 @@ class ValueOptions:
 class BiddingOptions:
     """Which jobs bid, how many bids, and how their award is found."""
 
-    window: Option[int] = _count("Jobs of highest priority that take part (MAX_JOB_COUNT).", default=100)
+    window: Option[int] = _count(
+        "Jobs that take part (MAX_JOB_COUNT): those of highest priority, with response of greatest worth.",
+        default=100,
+    )
     max_bids: Option[int | None] = _count(
         "Bids of all jobs together (MAXBIDS).",
         default="the model's: 6000, aucsched1 150",
@@ -134,9 +138,9 @@ class BiddingOptions:
     )
     #: The same everywhere: search steps for anytime, branch-and-bound nodes a solve for exact.
     work_limit: Option[int | None] = _count(
-        "Steps of the search; with strategy exact, branch-and-bound nodes of each solve. The result is the "
-        "same on every machine. With --work-limit and no --time-limit the clock ends no search; a solve of "
-        "N nodes ends after 20 s + N · 20 s.",
+        "Steps of the search; with strategy exact, branch-and-bound nodes of each solve. If you "
+        "give it and no --time-limit, the clock ends no search, and the result is the same on every "
+        "machine. Exception: the clock ends a solve of N branch-and-bound nodes after 20 s + N · 20 s.",
         low=0,
         default=WORK_LIMIT,
         other_defaults={
@@ -150,9 +154,9 @@ class BiddingOptions:
     on_timeout: Option[Literal["halve", "incumbent", "discard"] | None] = _option(
         "If a limit ends a pass before its proof: halve keeps the award and halves the next window; "
         "incumbent keeps the award and the window; discard starts nothing and halves the window.",
-        default="halve; incumbent where steps alone end strategy anytime (simulations, "
-        "--work-limit) and in simulations under --preset; reaching the default work limit does not count "
-        "as such a limit",
+        default="halve; the default work limit is no such limit. With --work-limit and no "
+        "--time-limit, and in simulations: incumbent if the strategy is anytime. In simulations with "
+        "--preset: incumbent",
     )
     weights: Option[Literal["lexicographic", "paper"]] = _option(
         "Maximise priorities exactly before preference, or the papers' weighted sum of both.",
@@ -186,9 +190,9 @@ class StepRecord(AuctionOptions, ModelOption):
 
     #: Wall time of the whole step: bids, programs, search and solves of all its attempts.
     time_limit_s: Option[float | None] = _option(
-        "Seconds of wall time for a pass, from the file to the answer. It does not stop the reading of a "
-        "long queue. A default work limit, where there is one, ends a pass first. With --time-limit and no "
-        "--work-limit the search runs until then.",
+        "Seconds of wall time in which a pass decides. schedule counts the reading of its file, too; "
+        "slurm run does not count the reading of the queue. With --time-limit and no --work-limit "
+        "the search runs until then. Otherwise the work limit usually ends a pass first.",
         low=0,
         unit="SECONDS",
         default=3.0,
@@ -279,6 +283,8 @@ OPTIONS_BY_NAME: Mapping[str, Option[Any]] = {
     name: one for name, one in options_in(StepKeywords, OtherOptions).items() if one.readers
 }
 OPTIONS = tuple(OPTIONS_BY_NAME.values())
+#: Options that repeat the papers' auctions, by name.
+PAPERS = ("model", "preset", "weights", "bid_order", "award_alone", "preference_table")
 
 
 def read_by(reader: str) -> tuple[Option[Any], ...]:

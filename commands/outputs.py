@@ -14,7 +14,7 @@ import click
 
 from ..cluster.errors import errors_in, shown_name
 from ..cluster.option_fields import Option
-from ..cluster.option_table import STEP, read_by
+from ..cluster.option_table import PAPERS, STEP, read_by
 from ..cluster.tabular import indented_json
 from ..cluster.text import one_line, plural
 from ..formats.writing import write_text
@@ -143,7 +143,13 @@ snapshot_argument = click.argument("snapshot", metavar="SNAPSHOT", type=INPUT)
 
 
 #: The options of the auction; those not given are None.
-auction_options = in_section("The auction", *(click_option(option, STEP) for option in read_by(STEP)))
+auction_options = in_order(
+    in_section(name, *(click_option(one, STEP) for one in options))
+    for name, options in (
+        ("The auction", [one for one in read_by(STEP) if one.name not in PAPERS]),
+        ("The auction of the papers", [one for one in read_by(STEP) if one.name in PAPERS]),
+    )
+)
 text_output_option = click.option(
     "-o", "--output", type=TEXT_OUTPUT, default="-", help="File to write instead of standard output."
 )

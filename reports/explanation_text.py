@@ -132,8 +132,8 @@ def _starts(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
         found.alone is not None and found.alone.at_once and not reserved.isdisjoint(found.alone.nodes)
     )
     kept = "no nodes were kept for others" if is_kept_off or reason is Reason.RESERVATION else ""
-    first = f"{released}nothing else starts before it{kept and f' and {kept}'}"
-    yield "could start", f"{_start(found.alone, now)} if {first}"
+    first = f"{released}{kept and f'{kept} and '}nothing else starts before it"
+    yield "could start", f"{_start(found.alone, now)}{kept and ', only'} if {first}"
     if found.after_award != found.alone:
         after = "after the jobs that start now, each for its time limit"
         yield "", f"{_start(found.after_award, now)} {after}{kept and f', if {kept}'}"

@@ -21,6 +21,7 @@ from aucsched.cluster.option_fields import Option, options_in
 from aucsched.cluster.option_table import (
     OPTIONS,
     OPTIONS_BY_NAME,
+    PAPERS,
     SIMULATE,
     STEP,
     SWEEP,
@@ -166,6 +167,8 @@ def test_commands_over_a_snapshot_take_all_of_them(command: str) -> None:
     taken = parameters(command)
     for option in read_by(STEP):
         assert option.flag in taken[option.name].opts
+        section = taken[option.name].__dict__["section"]
+        assert section == ("The auction of the papers" if option.name in PAPERS else "The auction")
         if option.choices:
             assert tuple(getattr(taken[option.name].type, "choices", ())) == option.choices
 
@@ -264,7 +267,10 @@ def test_what_a_limit_leads_to_is_what_the_help_says(given: Any, chosen: str) ->
     step = node_step_options(NodeOptions(policy="aucsched3", **played))
     # No clock ends a simulation's pass.
     assert step.chosen_on_timeout == ("incumbent" if step.is_anytime and chosen != "discard" else chosen)
-    said = "halve; incumbent where steps alone end strategy anytime (simulations, --work-limit)"
+    said = (
+        "halve; the default work limit is no such limit. With --work-limit and no --time-limit, and in "
+        "simulations: incumbent if the strategy is anytime."
+    )
     assert str(OPTIONS_BY_NAME["on_timeout"].default).startswith(said)
 
 

@@ -364,9 +364,12 @@ def test_the_command_explains_a_real_queue() -> None:
 @pytest.mark.parametrize(
     ("job", "words"),
     [
-        ("114", "if it is released and nothing"),
-        ("64", "if nothing else starts before it and no nodes were kept for others"),
-        ("113", "it is released and nothing else starts before it and no nodes were kept for others"),
+        ("114", ", only if it is released and no nodes were kept for others and nothing else"),
+        ("64", ", only if no nodes were kept for others and nothing else starts before it"),
+        (
+            "113",
+            ", only if it is released and no nodes were kept for others and nothing else starts before it",
+        ),
     ],
 )
 def test_when_a_job_could_start_says_what_would_have_to_be_otherwise(job: str, words: str) -> None:
