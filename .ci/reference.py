@@ -39,6 +39,7 @@ _FRONT = "---\nkind: reference\nfor: {}\nafter: {}\n---\n\n"
 
 _SAVED = "--jobs examples/source/squeue.json.gz --nodes examples/source/sinfo.json.gz"
 _FULL = "examples/emulated-1408-full.json"
+_HISTORY = "--sacct examples/history.txt.gz --nodes examples/history-nodes.txt"
 #: Examples of each command, which CI runs (readme_commands.py); those of _ELSEWHERE need your files or hosts.
 _EXAMPLES = {
     "board": ("aucsched board examples/days.swf",),
@@ -48,7 +49,7 @@ _EXAMPLES = {
     "examples": ("aucsched examples", "aucsched examples --instance tsubame --seed 0 -o tsubame.json"),
     "explain": (f"aucsched explain {_FULL} 64", f"aucsched explain {_FULL} --promise none --reserve 0"),
     "forecast": (f"aucsched forecast {_FULL} 97 --by +5min",),
-    "gain": ("aucsched gain --sacct examples/history.txt.gz --nodes examples/history-nodes.txt",),
+    "gain": (f"aucsched gain {_HISTORY} --objective response --promise 15m",),
     "man": ("aucsched man man-pages",),
     "negotiate": ("aucsched negotiate esp --malleable 50 --mapper greedy",),
     "plan": (f"aucsched plan {_FULL} --jobs 20",),
