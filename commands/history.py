@@ -50,7 +50,7 @@ _BACK_S = 30 * 86_400
 
 
 @click.command(
-    epilog="Save sacct's output with: sacct -a -X -P -S START -E END --format="
+    epilog="Save sacct's output with: SLURM_TIME_FORMAT=%s sacct -a -X -P -S START -E END --format="
     "JobID,User,Account,Partition,QOS,State,Priority,Submit,Eligible,Start,End,ElapsedRaw,"
     "TimelimitRaw,NNodes,NCPUS,ReqMem,ReqTRES,AllocTRES > FILE. Columns may have any order."
 )
@@ -58,8 +58,8 @@ _BACK_S = 30 * 86_400
 @click.option("--sacct", type=INPUT, metavar="FILE", help="Output of sacct; - is standard input.")
 @machine_options
 @topology_option
-@click.option("--since", metavar="TIME", help="Begin of the history: a date or seconds since 1970.")
-@click.option("--until", metavar="TIME", help="End of the history; later submissions are left out.")
+@click.option("--since", metavar="TIME", help="Begin of the history: a date (UTC) or seconds since 1970.")
+@click.option("--until", metavar="TIME", help="End of the history (UTC); later submissions are left out.")
 @click.option("--conf", type=INPUT, metavar="FILE", help="Output of scontrol show config, for backfill.")
 @record_options(ValueOptions, reader=SIMULATE)
 @click.option("--policy", "policies", multiple=True, metavar="NAME", help="Compare it, too; repeatable.")
@@ -146,14 +146,15 @@ def _live_nodes() -> ClusterWorkload:
 
 def _read_backfill(conf: str | None, *, is_live: bool) -> tuple[int | None, float | None]:
     """Return how many jobs backfilling looks at, and how often in seconds; None: not known."""
-    from ..formats.reading import read_document, text_of
+    from ..formats.reading import read_document
+    from ..slurm.answers.answer_text import answered
     from ..slurm.answers.live import CONFIG, ask_slurm
     from ..slurm.answers.policy import backfill_settings
 
     if conf is not None:
-        return read_document(conf, lambda content: backfill_settings(text_of(content)))
+        return read_document(conf, lambda content: backfill_settings(answered(content)))
     if is_live:
-        return backfill_settings(text_of(ask_slurm(CONFIG)))
+        return backfill_settings(answered(ask_slurm(CONFIG)))
     return None, None
 
 

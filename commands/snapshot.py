@@ -35,7 +35,9 @@ answer_options = record_options(SlurmFiles, more={name: {"type": INPUT} for name
     "one behind all others. A job saved with priority 0 was held then, and stays held.",
 )
 @click.option(
-    "--time", metavar="T", help="Time of the snapshot: ISO 8601 or epoch. Default: the last scheduling pass."
+    "--time",
+    metavar="T",
+    help="Time of the snapshot: ISO 8601 (UTC) or epoch. Default: the last scheduling pass.",
 )
 @click.option("-o", "--output", type=TEXT_OUTPUT, default="-", show_default=True, help="The snapshot file.")
 def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> None:

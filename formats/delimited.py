@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from codecs import BOM_UTF8
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -65,7 +65,7 @@ def read_table(content: bytes, delimiter: str = ",") -> FileTable:
     Raises:
         InputError: not UTF-8, no header, a column twice, or a row of another length.
     """
-    text = text_of(content.removeprefix(BOM_UTF8))
+    text = text_of(content)
     lines = csv.reader(
         io.StringIO(text, newline=""),
         delimiter=delimiter,
@@ -73,6 +73,10 @@ def read_table(content: bytes, delimiter: str = ",") -> FileTable:
     )
     try:
         header = tuple(name.strip() for name in next(lines, []))
+        if not any(header):
+            raise InputError("there is no header", path="line 1")
+        if twice := [name for name, count in Counter(header).items() if name and count > 1]:
+            raise InputError(f"the column {twice[0]!r} is listed twice", path="line 1")
         return FileTable(header, tuple(_rows(lines, header)))
     except csv.Error as error:
         raise InputError(f"not CSV: {error}") from error
@@ -80,6 +84,8 @@ def read_table(content: bytes, delimiter: str = ",") -> FileTable:
 
 def _rows(lines: CsvReader, header: tuple[str, ...]) -> Iterator[Row]:
     for fields in lines:
+        if not "".join(fields).strip() and len(fields) < len(header):
+            continue
         if len(fields) != len(header):
             raise InputError(
                 f"{len(fields)} fields where the header has {len(header)}", path=f"line {lines.line_num}"

@@ -167,13 +167,13 @@ def content_of(text: bytes | str) -> bytes:
 
 
 def text_of(content: bytes) -> str:
-    """Return UTF-8 text.
+    """Return UTF-8 text, without a byte order mark.
 
     Raises:
         InputError: it is none.
     """
     try:
-        return content.decode()
+        return content.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         raise InputError(f"not UTF-8 text: {error.reason} at byte {error.start}") from error
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...cluster.errors import OptionError
+from ...cluster.errors import AucschedError, OptionError, errors_in
 from ...cluster.option_fields import Option, options_in
 from ...cluster.promises import AUTO, BACKFILL, NONE, PLAN, check_promise
-from ...cluster.text import plural, utc
+from ...cluster.text import one_line, plural, utc
 from ...slurm.answers.slurm_files import SlurmFiles
 from ...slurm.live.loop_options import GateOption, LoopOptions, Settings
 from ..built_options import IN_PLACE, INPUT, FilePath, SectionCommand, filled_options
@@ -40,9 +40,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ...cluster.errors import InputError
+    from ...slurm.live.live_forecasts import LiveForecasts
     from ...slurm.live.loop import PassReport
     from ...slurm.live.loop_metrics import Metrics
-    from ...slurm.live.passes import LivePass
+    from ...slurm.live.passes import LivePass, Look
     from ...slurm.live.shadow_log import RotatedLog, ShadowPass
     from ...slurm.live.shadow_report import ShadowReport
     from ...slurm.live.ticker import Ticker
@@ -210,7 +211,8 @@ def report(logs: tuple[str, ...], starved: float, workload: Path | None, out: Ou
         from ...formats.native.cluster_file import save_workload
         from ...slurm.live.replay import workload_of
 
-        played, notes = workload_of(entries)
+        with errors_in(logs[0]):
+            played, notes = workload_of(entries)
         save_workload(played, workload)
         tell(notes.texts())
     out.write(
@@ -326,8 +328,8 @@ def _until_told(settings: Settings, checked: Any) -> int:
         forecasts = LiveForecasts() if settings.forecasts else None
         for _ in ticker:
             report = loop.one_pass()
-            if forecasts is not None and loop.looked is not None:
-                forecasts.look(loop.looked.snapshot, loop.looked.started)
+            if forecasts is not None and loop.looked is not None and report.outcome == "done":
+                _forecast(forecasts, loop.looked, report.number)
                 forecasts.tell(figures)
             tell_figures(figures, report)
             _say(report)
@@ -338,6 +340,14 @@ def _until_told(settings: Settings, checked: Any) -> int:
         say(f"aucsched: Slurm refused {plural(refused, 'change')} and accepted no pin")
         return 1
     return 0 if outcome in {"done", "standby"} else 1
+
+
+def _forecast(forecasts: LiveForecasts, look: Look, number: int) -> None:
+    """Forecast the starts of new jobs; an answer that forecasts cannot be made of ends no loop."""
+    try:
+        forecasts.look(look.snapshot, look.started)
+    except AucschedError as error:
+        note(one_line(f"pass {number}: no forecasts: {error}"))
 
 
 def _own_lock(settings: Settings) -> Path:

@@ -100,7 +100,7 @@ def _of_cluster(found: ClusterStatus, now: float) -> Iterator[tuple[str, str]]:
     yield "jobs", ", ".join(f"{count} {state}" for state, count in counts[:_REASONS]) or "none"
     if len(counts) > _REASONS:
         yield "", f"{sum(count for _, count in counts[_REASONS:])} others"
-    up = [gate for gate in found.gates if gate.start <= now < gate.end]
+    up = [gate for gate in found.gates if gate.is_up(now)]
     yield from (("gate", f"{gate.name}: up, ends in {gate.end - now:.0f} s") for gate in up)
     if not up:
         yield "gate", "down: Slurm starts the jobs itself"

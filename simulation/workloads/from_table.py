@@ -14,7 +14,7 @@ from ...cluster.workload import ClusterWorkload
 from ...formats.delimited import FileTable, Row
 from ...formats.notes import Notes
 from ...slurm.answers.answer_text import duration_s, memory_mib
-from ...slurm.answers.consumables import parse_request
+from ...slurm.answers.consumables import gres_of_tres
 from ...slurm.answers.states import PHASES, JobPhase
 from .imported import LoggedJob, imported_workload
 
@@ -97,10 +97,14 @@ def note_unread(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableReader:
-    """Reads jobs: the columns of each thing, and how many seconds a limit without a unit counts."""
+    """Reads jobs: the columns of each thing, and how many seconds a limit without a unit counts.
+
+    ``is_local``: dates without a zone are this machine's local time, as Slurm prints them; else UTC.
+    """
 
     columns: Mapping[str, tuple[str, ...]]
     limit_unit_s: float
+    is_local: bool = False
 
     def job(self, row: Row) -> LoggedJob:
         """Return a row's job.
@@ -108,12 +112,12 @@ class TableReader:
         Raises:
             InputError: a field is not what its column holds, or there is no time.
         """
-        submit = self._read(row, "time", moment)
+        submit = self._read(row, "time", self.moment)
         if submit is None:
             raise InputError("there is no time", path=self.columns["time"][0])
-        run, start = self._read(row, "duration", _length), self._read(row, "start", moment)
+        run, start = self._read(row, "duration", _length), self._read(row, "start", self.moment)
         if run is None:
-            end = self._read(row, "end", moment)
+            end = self._read(row, "end", self.moment)
             run = 0.0 if start is None or end is None else end - start
         return LoggedJob(
             id=self.text(row, "id") or str(row.line),
@@ -130,6 +134,19 @@ class TableReader:
             partition=self.text(row, "partition"),
             qos=self.text(row, "qos"),
         )
+
+    def moment(self, text: str, path: str) -> float | None:
+        """Return a time in seconds since the epoch; None: none."""
+        if text.casefold() in _NOTHING:
+            return None
+        number = _number(text)
+        if number is not None:
+            return number
+        try:
+            date = datetime.fromisoformat(text)
+            return (date if date.tzinfo or self.is_local else date.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            raise InputError(f"{text!r} is neither seconds nor a date", path=path) from None
 
     def text(self, row: Row, what: str) -> str:
         """Return the first column's text that has any, empty where none has."""
@@ -159,20 +176,6 @@ def _number(text: str) -> float | None:
     return value if abs(value) < _MOST and text.isascii() and "_" not in text else None
 
 
-def moment(text: str, path: str) -> float | None:
-    """Return a time in seconds since the epoch, a date without a zone as UTC; None: none."""
-    if text.casefold() in _NOTHING:
-        return None
-    number = _number(text)
-    if number is not None:
-        return number
-    try:
-        date = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"{text!r} is neither seconds nor a date", path=path) from None
-    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-
-
 def _length(text: str, path: str) -> float:
     value = _number(text)
     if value is None:
@@ -194,9 +197,7 @@ def _gres(text: str, path: str) -> dict[str, int]:
     if "=" not in text:
         count = _count(text, path)
         return {"gpu": count} if count else {}
-    counts, _ = parse_request(text, path)
-    typed = {name.partition(":")[0] for name in counts if ":" in name}
-    return {name: count for name, count in counts.items() if count and name not in typed}
+    return gres_of_tres(text, path)
 
 
 #: The columns that are read, as sacct names them.
@@ -204,6 +205,8 @@ COLUMNS = (
     *("JobID", "User", "Account", "Partition", "QOS", "State", "Priority", "Submit", "Eligible"),
     *("Start", "End", "ElapsedRaw", "TimelimitRaw", "NNodes", "NCPUS", "ReqMem", "ReqTRES", "AllocTRES"),
 )
+#: What is said of dates in a table of sacct; SLURM_TIME_FORMAT=%s prints seconds instead.
+_LOCAL = "times of sacct have no zone: read as this machine's local time (SLURM_TIME_FORMAT=%s tells)"
 #: What prints them.
 COMMAND = ("sacct", "-a", "-X", "-P", f"--format={','.join(COLUMNS)}")
 _BESIDES = ("State", "Eligible", "ReqMem")
@@ -243,6 +246,8 @@ def workload_of_sacct(
     notes = Notes()
     history = _history_of(table)
     note_unread(table, history.reader.columns, _BESIDES, notes)
+    if history.has_dates(table):
+        notes.add("time", _LOCAL)
     found = history.ended(history.jobs(table))
     over = [job for job in found if (job.id, job.start_s) not in history.running]
     ends = [job.start_s + job.run_s for job in over if job.start_s is not None]
@@ -260,15 +265,16 @@ def workload_of_sacct(
 def logged_jobs(table: FileTable) -> list[LoggedJob]:
     """Return the jobs of sacct's table that started, running ones with how long they have run.
 
-    Rows that cannot be read are left out with a warning.
+    Rows that cannot be read are left out with a warning; another says that times have no zone.
 
     Raises:
         InputError: a column is missing, or no row can be read.
     """
     history = _history_of(table)
     found = history.jobs(table)
-    if history.spoiled:
-        warn(history.spoiled, stacklevel=2)
+    for text in (history.spoiled, _LOCAL * history.has_dates(table)):
+        if text:
+            warn(text, stacklevel=2)
     return found
 
 
@@ -277,7 +283,7 @@ def _history_of(table: FileTable) -> "_History":
     for what, column in (("id", "JobID"), ("time", "Submit"), ("duration", "ElapsedRaw")):
         if what not in columns and not (what == "duration" and {"start", "end"} <= columns.keys()):
             raise InputError(f"there is no column {column}: {' '.join(COMMAND)}", path="line 1")
-    reader = TableReader(columns=columns, limit_unit_s=60)
+    reader = TableReader(columns=columns, limit_unit_s=60, is_local=True)
     return _History(reader=reader, columns=frozenset(table.columns))
 
 
@@ -295,6 +301,11 @@ class _History:
     counts: Counter[str] = field(default_factory=Counter)
     running: set[tuple[str, float | None]] = field(default_factory=set)
     spoiled: str = ""
+
+    def has_dates(self, table: FileTable) -> bool:
+        """Return whether submissions are dates without a zone."""
+        texts = (self.reader.text(row, "time") for row in table.rows)
+        return any("T" in text and text[-1:].isdecimal() and "+" not in text for text in texts)
 
     def jobs(self, table: FileTable) -> list[LoggedJob]:
         """Return the rows' jobs; rows that cannot be read are left out, unless all are such."""
@@ -329,7 +340,7 @@ class _History:
             return None
         if "+" in job.id:
             self.counts["job belonged to a heterogeneous job: each part may start alone"] += 1
-        eligible = moment(self._text(row, "Eligible"), "Eligible")
+        eligible = self.reader.moment(self._text(row, "Eligible"), "Eligible")
         if eligible is not None and job.submit_s < eligible <= (job.start_s or -inf):
             self.counts["job became eligible after submission: waits from then on"] += 1
             job = replace(job, submit_s=eligible)

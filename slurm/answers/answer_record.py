@@ -21,7 +21,7 @@ from ...cluster.errors import InputError
 from ...formats.file_kinds import is_json
 from ...formats.jsontext import decode, shown
 from ...formats.notes import Notes
-from .answer_text import Paragraph, paragraphs
+from .answer_text import Paragraph, answered, paragraphs
 
 T = TypeVar("T")
 Text = TypeVar("Text", str, msgspec.Raw)
@@ -261,7 +261,12 @@ def read_document(text: bytes) -> Record:
     Raises:
         InputError: it is no JSON object, or Slurm reports errors in it.
     """
-    return check_errors(Record(decode(text, dict[str, Any]), ""))
+    return check_errors(Record(decode(_valid(text), dict[str, Any]), ""))
+
+
+def _valid(text: bytes) -> bytes:
+    """Return JSON as UTF-8: Slurm writes names as users gave them, in any encoding."""
+    return text if text.isascii() else answered(text).encode()
 
 
 def check_errors(document: Record) -> Record:
@@ -285,7 +290,7 @@ def answer_entries(
         InputError: the answer is malformed, or a name is empty.
     """
     if not is_json(content):
-        yield from paragraphs(content.decode(errors="replace"), first)
+        yield from paragraphs(answered(content), first)
         return
     document = read_document(content)
     document.require(member)
@@ -338,7 +343,7 @@ class Known:
 
     def _document(self, text: bytes, member: str) -> Record:
         try:
-            parts = _TOP.decode(text)
+            parts = _TOP.decode(_valid(text))
             members = {name: _ANY.decode(part) for name, part in parts.items() if name != member}
             if member in parts:
                 members[member] = self._kept(

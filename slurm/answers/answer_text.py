@@ -1,6 +1,7 @@
 """Slurm's own text: what ``scontrol show`` prints, and the lines of configuration files."""
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +23,11 @@ _EPOCH = re.compile(r"\d{1,11}", re.ASCII)
 #: ``4G``, ``187.50G``, ``2000`` (MiB).
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)([KMGTP]?)B?", re.IGNORECASE | re.ASCII)
 _KIB = {"K": 1, "": 2**10, "M": 2**10, "G": 2**20, "T": 2**30, "P": 2**40}
+
+
+def answered(content: bytes) -> str:
+    """Return an answer's text; users name their jobs in any encoding, or in none."""
+    return content.removeprefix(BOM_UTF8).decode(errors="replace")
 
 
 def duration_s(text: str) -> int | None:
@@ -129,7 +135,11 @@ def paragraphs(text: str, first: str) -> Iterator[Paragraph]:
 def _pairs(record: str) -> dict[str, str]:
     keys = list(_KEY.finditer(record))
     ends = [*(key.start() for key in keys[1:]), len(record)]
-    return {key[1]: record[key.end() : end].rstrip() for key, end in zip(keys, ends, strict=True)}
+    pairs: dict[str, str] = {}
+    for key, end in zip(keys, ends, strict=True):
+        # Texts that people write freely stand last: what looks like a key in them is none.
+        pairs.setdefault(key[1], record[key.end() : end].rstrip())
+    return pairs
 
 
 def joined_lines(text: str, comment: re.Pattern[str]) -> Iterator[tuple[int, str]]:

@@ -55,6 +55,11 @@ _LIMIT_REASON = re.compile(
 )
 _LIMITED = {"Cpu": "cores", "Node": "nodes", "Jobs": "jobs", "GRES": "gres/"}
 
+#: What prints associations with the account above each.
+_FORMAT = (
+    "sacctmgr -P show assoc format=Cluster,Account,User,Partition,ParentName,GrpJobs,GrpTRES,GrpTRESMins,"
+    "GrpTRESRunMins,MaxJobs,MaxTRES,MaxTRESMins,MaxWall"
+)
 #: What a limit of one job counts, in Slurm's words.
 _WORDS = {"cores": "Cpu", "nodes": "Node", "core_seconds": "CpuMinutes"}
 
@@ -130,14 +135,14 @@ class Associations:
         limits: over sets of jobs.
         each: of one job.
         used: the core-seconds that Slurm counts of running jobs, by limit.
-        parents: the account above each account.
+        parents: the account above each account; None: not told.
         qos: the names of the QOS.
     """
 
     limits: tuple[Limit, ...] = ()
     each: tuple[OneJob, ...] = ()
     used: Mapping[str, int] = field(default_factory=dict)
-    parents: Mapping[str, str] = field(default_factory=dict)
+    parents: Mapping[str, str] | None = field(default_factory=dict)
     qos: frozenset[str] = frozenset()
 
 
@@ -219,6 +224,10 @@ def read_limits(
         if entry.account and not entry.user and entry.parent:
             children.setdefault(entry.parent, []).append(entry.account)
             parents[entry.account] = entry.parent
+    # A default table of sacctmgr.
+    is_flat = any(entry.parent is None for entry in entries)
+    if is_flat:
+        notes.unread("limits", f"which accounts are below others is not told: {_FORMAT} tells")
     limits: dict[str, Limit] = {}
     used: dict[str, int] = {}
     each: list[OneJob] = []
@@ -235,7 +244,7 @@ def read_limits(
         limits=tuple(limits.values()),
         each=tuple(each),
         used=used,
-        parents=parents,
+        parents=None if is_flat else parents,
         qos=frozenset(entry.qos for entry in entries if entry.qos),
     )
 

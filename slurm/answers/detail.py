@@ -11,6 +11,7 @@ from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Resources
 from ...formats.hostlist import expand
+from ...formats.notes import Notes
 from .answer_record import Known
 from .consumables import parse_gres
 
@@ -43,7 +44,8 @@ class JobDetail:
         name: the job's name, to know that both are about the same job.
         max_switches: ``--switches``, None when not asked for.
         cpus_per_task, tasks_per_gres: None when not printed.
-        sharing: ``OverSubscribe=``: ``NO`` (whole nodes), ``OK``, ``YES``, ``USER``; empty: absent.
+        sharing: ``OverSubscribe=``: ``NO`` (whole nodes), ``OK``, ``YES``, ``USER``, ``MCS``, ``TOPO``;
+            empty: absent.
         segment: ``--segment`` (25.05); None where it is not printed.
         segments: ``SPREAD_SEGMENTS``, ``CONSOLIDATE_SEGMENTS`` (25.11), as the flags of its JSON.
         use: what it holds by node, CPUs as Slurm counts them; empty while pending.
@@ -59,21 +61,40 @@ class JobDetail:
     segments: frozenset[str] = frozenset()
 
 
-def parse_job_detail(text: str, known: Known | None = None) -> dict[int, JobDetail]:
+def parse_job_detail(
+    text: str, known: Known | None = None, notes: Notes | None = None
+) -> dict[int, JobDetail]:
     """Return the details by job id; those whose text is ``known`` are not read anew.
 
+    A line feed in a user's text may begin what looks like a record. One that cannot be read, or
+    whose job has one already, is left out with a note.
+
     Raises:
-        InputError: the text is not scontrol's, or a job is listed twice; the path names the job.
+        InputError: the text is not scontrol's, or no record can be read.
     """
+    notes = Notes() if notes is None else notes
     details: dict[int, JobDetail] = {}
+    spoiled: list[InputError] = []
     head, *records = _START.split(text)
     if head.strip() and not head.startswith("No jobs"):
         raise InputError(f"{head.strip()[:60]!r} is not what scontrol -d show job prints", path="line 1")
-    for number, detail in (Known() if known is None else known).details(records, _detail):
-        if number in details:
-            raise InputError(f"job {number} is listed twice", path=f"JobId={number}")
-        details[number] = detail
+    for number, detail in (Known() if known is None else known).details(records, _detail_or_error):
+        if isinstance(detail, InputError):
+            spoiled.append(detail)
+        elif details.setdefault(number, detail) is not detail:
+            spoiled.append(InputError("the job is listed twice", path=f"JobId={number}"))
+    if spoiled and not details:
+        raise spoiled[0]
+    for error in spoiled:
+        notes.add("job detail", f"job detail: {error}: the record is not read")
     return details
+
+
+def _detail_or_error(record: str) -> tuple[int, JobDetail | InputError]:
+    try:
+        return _detail(record)
+    except InputError as error:
+        return 0, error
 
 
 def _detail(record: str) -> tuple[int, JobDetail]:

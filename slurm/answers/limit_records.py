@@ -12,7 +12,7 @@ _PAIR = re.compile(r"([A-Z][A-Za-z]*)=(\S*)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitRecord:
-    """A QOS or an association: its limits as Slurm writes them."""
+    """A QOS or an association: its limits as Slurm writes them; ``parent`` None: not told."""
 
     path: str
     cluster: str = ""
@@ -20,7 +20,7 @@ class LimitRecord:
     account: str = ""
     user: str = ""
     partition: str = ""
-    parent: str = ""
+    parent: str | None = ""
     fields: Mapping[str, str]
 
     @property
@@ -67,7 +67,7 @@ def _of_table(text: str) -> Iterator[LimitRecord]:
 def _of_row(row: Mapping[str, str], path: str) -> LimitRecord:
     if "Name" in row:
         return LimitRecord(path=path, qos=row["Name"], fields=row)
-    parent = row.get("ParentName") or row.get("Par Name") or ""
+    parent = row.get("ParentName", row.get("Par Name"))
     names = ("Cluster", "Account", "User", "Partition")
     members = {member.lower(): row.get(member, "") for member in names}
     return LimitRecord(path=path, parent=parent, fields=row, **members)

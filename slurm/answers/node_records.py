@@ -13,9 +13,8 @@ from ...cluster.workload import ClusterWorkload
 from ...formats.file_kinds import is_json
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
-from ...formats.reading import text_of
 from .answer_record import Known, Record, read_document
-from .answer_text import Paragraph, paragraphs
+from .answer_text import Paragraph, answered, paragraphs
 from .consumables import gres_of_tres, parse_gres, parse_request, settle
 from .versions import note_unknown
 
@@ -186,7 +185,7 @@ def node_document(content: bytes, known: Known | None = None) -> Record:
     """
     if is_json(content) or not content.strip():
         return read_document(content) if known is None else known.document(content, "nodes")
-    listed = [_members(entry) for entry in paragraphs(text_of(content), "NodeName")]
+    listed = [_members(entry) for entry in paragraphs(answered(content), "NodeName")]
     return Record({"nodes": listed}, "")
 
 

@@ -141,13 +141,15 @@ class PartitionFigures:
     memory: DefaultMemory
     ignored: tuple[str, ...]
 
-    def refusal(self, job: Job, parents: Mapping[str, str]) -> str | None:
+    def refusal(self, job: Job, parents: Mapping[str, str] | None) -> str | None:
         """Return Slurm's word for why a job may not use the partition, None where it may.
 
-        A list of accounts names all below them too. Without accounting there is no QOS to look at.
+        A list of accounts names all below them too. Where no ``parents`` are told, an account may be
+        below any that is allowed. Without accounting there is no QOS to look at.
         """
-        names = set(_above(job.account, parents))
-        if names & self.denied_accounts if self.accounts is None else not names & self.accounts:
+        names = set(_above(job.account, parents or {}))
+        is_closed = parents is not None and self.accounts is not None and not names & self.accounts
+        if names & self.denied_accounts if self.accounts is None else is_closed:
             return "AccountNotAllowed"
         # Of a job without a limit Slurm tells the default: None is UNLIMITED (tried on 22.05).
         if job.time_limit_s is None and self.partition.max_time_limit_s is not None:

@@ -21,6 +21,7 @@ from ...cluster.value_types import exact_priority
 from ...formats.file_kinds import is_json
 from ...formats.notes import Notes
 from .answer_record import Record, read_document
+from .answer_text import answered
 from .consumables import asks_for
 from .detail import JobDetail
 from .policy import Site, admitted_jobs
@@ -47,7 +48,7 @@ def read_priorities(content: bytes, notes: Notes) -> Priorities:
     Raises:
         InputError: a line has no job id or no priority; names the line.
     """
-    pairs = _of_json(content) if is_json(content) else _of_text(content.decode(errors="replace"))
+    pairs = _of_json(content) if is_json(content) else _of_text(answered(content))
     found: dict[str, int | Fraction] = {}
     several: set[str] = set()
     for job, priority in pairs:

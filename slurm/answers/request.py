@@ -19,7 +19,7 @@ from .consumables import parse_request, plain_licenses, without_gate
 from .detail import JobDetail
 from .partitions import DefaultMemory
 from .policy import Site
-from .size import SlurmSize, node_range, read_size, with_cpus_per_gres, with_whole_cores
+from .size import CPUS_OF_TASK, SlurmSize, node_range, read_size, with_cpus_per_gres, with_whole_cores
 from .states import is_expedited
 from .versions import note_unknown
 
@@ -255,7 +255,10 @@ def _gres(job: _Reading, size: SlurmSize) -> tuple[SlurmSize, dict[str, int], di
 
 def _counts(job: _Reading, member: str) -> dict[str, int]:
     counts, others = parse_request(job.record.text(member), job.record.place(member))
-    job.unsupported.extend(f"{member} {other}" for other in others)
+    if option := "--tres-per-task=" * (member == "tres_per_task"):
+        # The CPUs of a task are a part of its size.
+        others = [one for one in others if not CPUS_OF_TASK.fullmatch(one)]
+    job.unsupported.extend(f"{option or f'{member} '}{other}" for other in others)
     return {name: count for name, count in counts.items() if count}
 
 

@@ -20,7 +20,7 @@ from ...cluster.nodes import Resources
 from ...cluster.text import plural
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
-from .answer_record import INFINITE, Record, read_document
+from .answer_record import INFINITE, Record
 from .consumables import gres_of_tres, parse_gres, settle
 from .node_records import NodeFigures
 from .pending_jobs import job_id, owner_of
@@ -228,13 +228,13 @@ class End(msgspec.Struct, omit_defaults=True, kw_only=True):
     state: str
 
 
-def started_jobs(content: bytes) -> Iterator[tuple[SlurmStart, End | None]]:
+def started_jobs(document: Record) -> Iterator[tuple[SlurmStart, End | None]]:
     """Yield starts and ends of the jobs of ``squeue --json``, None for the end of one that runs.
 
     Raises:
-        InputError: the answer is malformed, or a member of an unknown shape.
+        InputError: a member is of an unknown shape.
     """
-    for record in read_document(content).children("jobs"):
+    for record in document.children("jobs"):
         phase = phase_of(record)
         moment, nodes = record.moment("start_time"), ",".join(record.texts("nodes"))
         if phase is JobPhase.PENDING or moment is None or not nodes:

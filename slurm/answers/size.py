@@ -17,6 +17,8 @@ from .consumables import parse_request
 from .detail import JobDetail
 
 _NODES = re.compile(r"(?:^|,)node=(\d{1,18})")
+#: ``--cpus-per-task`` among what a task asks for: ``cpu:4`` (23.11), later ``cpu=4``.
+CPUS_OF_TASK = re.compile(r"(?<![^,])cpu[:=]([0-9]{1,9})(?![^,])")
 _CPUS_SET = {"JOB_CPUS_SET", "EXACT_CPU_COUNT_REQUESTED"}
 
 
@@ -116,6 +118,8 @@ def _cores_per_task(record: Record, detail: JobDetail | None, cpus: int, tasks: 
     written = record.number("cpus_per_task") or (detail.cpus_per_task if detail else None)
     if written:
         return written
+    if match := CPUS_OF_TASK.search(record.text("tres_per_task")):
+        return max(1, int(match[1]))
     if _CPUS_SET & record.words("flags") and cpus % tasks == 0:
         return cpus // tasks
     return 1

@@ -30,7 +30,7 @@ class SlurmFiles:
     )
     limits: Option[str | None] = Option(
         "Limits of QOS and associations: scontrol show assoc_mgr flags=qos,assoc, or sacctmgr -P show qos "
-        "and assoc, one after the other.",
+        "and assoc, one after the other; assoc with a format that has ParentName.",
         default=_WITH_SQUEUE,
     )
     conf: Option[str | None] = Option("Output of scontrol show config.", default=_WITH_SQUEUE)

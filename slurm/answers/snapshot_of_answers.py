@@ -17,8 +17,8 @@ from ...formats.file_kinds import is_json
 from ...formats.hostlist import one_file
 from ...formats.native.topology_wire import Laid
 from ...formats.notes import Notes
-from ...formats.reading import text_of
 from .answer_record import Known, Record, read_document
+from .answer_text import answered
 from .associations import Associations, read_limits
 from .consumables import read_licenses
 from .detail import JobDetail, parse_job_detail
@@ -104,7 +104,11 @@ def import_slurm(
     """
     notes = Notes() if notes is None else notes
     nodes = _read(sources.nodes, lambda text: _by_name(read_nodes(node_document(text, known), notes)))
-    config = _read_or(sources.config, lambda text: read_config(text_of(text), notes), ClusterConfig())
+    config = _read_or(sources.config, lambda text: read_config(answered(text), notes), ClusterConfig())
+
+    def details(text: bytes) -> dict[int, JobDetail]:
+        return parse_job_detail(answered(text), known, notes)
+
     none: tuple[PartitionFigures, ...] = ()
     no_reservations: tuple[ReservationFigures, ...] = ()
     reservations = _read_or(sources.reservations, read_reservations, no_reservations)
@@ -112,7 +116,7 @@ def import_slurm(
     site = Site(
         nodes=nodes,
         topology=_topology(sources.topology, nodes, partitions, notes),
-        details=_read_or(sources.job_detail, lambda text: parse_job_detail(text_of(text), known), None),
+        details=_read_or(sources.job_detail, details, None),
         licenses=_read_or(sources.licenses, lambda text: read_licenses(text, notes), {}),
         partitions={figures.partition.name: figures for figures in partitions},
         reservations=reservations,
@@ -209,7 +213,7 @@ def _limits(
     """Return the limits, none where the configuration says that Slurm does not enforce them."""
 
     def read(text: bytes) -> Associations:
-        told, cluster = text_of(text), config.cluster
+        told, cluster = answered(text), config.cluster
         return read_limits(told, notes, cluster=cluster, partitions=partitions, is_safe=config.is_safe)
 
     found = _read_or(sources.limits, read, Associations())

@@ -14,8 +14,8 @@ from ...cluster.errors import AucschedError, InputError
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import one_line
 from ...formats.hostlist import names_in
-from ...formats.reading import text_of
 from ..answers.answer_record import Known
+from ..answers.answer_text import answered
 from ..answers.live import Ask
 from ..answers.node_records import asleep_cores
 from ..answers.reservation_records import read_reservations
@@ -221,7 +221,7 @@ class Loop:
         look = taken.look
         if look.sources.config is not None:
             try:
-                self._preemption = read_preemption(text_of(look.sources.config.content), self._ask)
+                self._preemption = read_preemption(answered(look.sources.config.content), self._ask)
             except InputError as error:
                 text = one_line(str(error))
                 self._journal([{"event": "said", "number": self._passes, "text": text}])
@@ -294,8 +294,9 @@ class Loop:
         while self._spent and check - self._spent[0][0] >= _MINUTE_S:
             self._spent.popleft()
         spent = sum(count for _, count in self._spent)
-        most = max(0, min(self.settings.changes, self.settings.changes_a_minute - spent))
-        actions, report.deferred = within(actions, most)
+        limit = min(self.settings.changes, self.settings.changes_a_minute)
+        most = max(0, min(limit, self.settings.changes_a_minute - spent))
+        actions, report.deferred = within(actions, most, limit)
         if not actions:
             return
         judged = list(still_true(actions, queue, jobs_now(self._ask), idle_now(self._ask)))

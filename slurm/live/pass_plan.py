@@ -290,9 +290,13 @@ def came_true(action: Action, now: Now | None, licence: str) -> bool:
     return behind == (action.kind in {ActionKind.UNPIN, ActionKind.PROMISE})
 
 
-def within(actions: Sequence[Action], most: int) -> tuple[list[Action], int]:
-    """Return the first actions with at most so many commands, and how many are left for later."""
+def within(actions: Sequence[Action], most: int, limit: int) -> tuple[list[Action], int]:
+    """Return the first actions with at most so many commands, and how many are left for later.
+
+    Where all of the ``limit`` is there, the first one passes: else one of more commands would never.
+    """
     fit = sum(count <= most for count in accumulate(len(action.commands) for action in actions))
+    fit = max(fit, bool(actions) and most >= limit > 0)
     return list(actions[:fit]), len(actions) - fit
 
 

@@ -20,11 +20,10 @@ from ...cluster.nodes import Node, Resources
 from ...cluster.schedule import Award
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import expand, join
-from ...formats.reading import text_of
 from ...models.search.compiled_search import compiled_loop
 from ...topology.tree import Topology, topology_of
-from ..answers.answer_record import Known
-from ..answers.answer_text import Paragraph
+from ..answers.answer_record import Known, Record, read_document
+from ..answers.answer_text import Paragraph, answered
 from ..answers.live import Ask, ask_slurm, collect
 from ..answers.policy import config_of
 from ..answers.running_jobs import End, SlurmStart, started_jobs
@@ -44,6 +43,7 @@ class Look:
     Attributes:
         snapshot: what its answers make.
         sources: the answers themselves.
+        jobs: the decoded answer of squeue.
         at: when the first answer was asked for, seconds since the epoch by this host's clock.
         read_s: seconds that asking and reading took.
     """
@@ -52,17 +52,18 @@ class Look:
     sources: SlurmSources
     at: float
     read_s: float
+    jobs: Record = Record({}, "")
 
     @property
     def config(self) -> Paragraph:
         """What Slurm is configured to; empty where it does not tell."""
         config = self.sources.config
-        return Paragraph({}, "config") if config is None else config_of(text_of(config.content))
+        return Paragraph({}, "config") if config is None else config_of(answered(config.content))
 
     @property
     def started(self) -> list[tuple[SlurmStart, End | None]]:
         """The jobs that have started, as Slurm lists them, with the ends of those that ended."""
-        return list(started_jobs(self.sources.jobs.content))
+        return list(started_jobs(self.jobs))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +106,9 @@ def take_look(
     is_live = files.jobs is None
     moment, known = (at, known) if is_live else (None, None)
     snapshot, _ = import_slurm(sources, time=moment, gate=gate, notes=notes, known=known)
-    return Look(snapshot=snapshot, sources=sources, at=at, read_s=clock() - began)
+    content = sources.jobs.content
+    jobs = read_document(content) if known is None else known.document(content, "jobs")
+    return Look(snapshot=snapshot, sources=sources, at=at, read_s=clock() - began, jobs=jobs)
 
 
 def cores_in_use(snapshot: Snapshot) -> tuple[int, int]:

@@ -4,7 +4,7 @@ What a shadow cannot say, a simulation of the same jobs can: what a machine run 
 have reached, beside what the same simulation says of Slurm's backfilling and what Slurm really did.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Any
@@ -34,6 +34,7 @@ def cluster_document(snapshot: Snapshot) -> dict[str, Any]:
             for node in snapshot.nodes
         ],
         switches=snapshot.switches,
+        network=snapshot.network,
         partitions=snapshot.partitions,
         licenses={name: replace(entry, free=entry.total) for name, entry in snapshot.licenses.items()},
         limits=snapshot.limits,
@@ -72,11 +73,13 @@ def workload_of(entries: Sequence[ShadowPass]) -> tuple[ClusterWorkload, Notes]:
         raise InputError("no pass of the log tells the cluster: it begins with a process's first pass")
     notes = Notes()
     begin, jobs = entries[0].time, jobs_of(entries)
-    first = {one.job: one.start for one in jobs}
-    again = sum(start.start != first.get(start.job, start.start) for one in entries for start in one.started)
+    first = {start.job: start.start for start in entries[0].started}
+    first |= {one.job: one.start for one in jobs if one.start is not None}
+    again = sum(start.start > first.get(start.job, start.start) for one in entries for start in one.started)
     if again:
         notes.add("jobs", f"later runs of requeued jobs, left out: {again}")
-    rows = [*_cluster_now(entries, begin), *_arriving(jobs, begin, entries[-1].time, notes)]
+    rows = list(_arriving(jobs, begin, entries[-1].time, notes))
+    rows += _cluster_now(entries, begin, {row.job.id for row in rows})
     rows.sort(key=lambda row: (row.arrival_s, -row.job.priority))
     empty = parse_workload(msgspec.json.encode(cluster))
     return replace(empty, jobs=tuple(rows), notes=notes.texts()), notes
@@ -132,8 +135,13 @@ def _job(start: SlurmStart, required: tuple[str, ...], *, priority: Any, limit_s
     )
 
 
-def _cluster_now(entries: Sequence[ShadowPass], begin: float) -> Iterator[ArrivingJob]:
-    """Yield what ran at the first pass: it comes first and takes the nodes that it had."""
+def _cluster_now(
+    entries: Sequence[ShadowPass], begin: float, later: Collection[str]
+) -> Iterator[ArrivingJob]:
+    """Yield what ran at the first pass: it comes first and takes the nodes that it had.
+
+    ``later``: names of jobs that come; a requeued one has another name for its run before.
+    """
     ends = {(end.job, end.start): end.end for entry in entries for end in entry.ended}
     top = 1 + max((job.request.get("priority", 0) for entry in entries for job in entry.seen), default=0)
     for start in entries[0].started:
@@ -142,4 +150,5 @@ def _cluster_now(entries: Sequence[ShadowPass], begin: float) -> Iterator[Arrivi
             limit = entries[-1].time if start.limit_s is None else start.start + start.limit_s
             left = max((limit if end is None else end) - begin, SHORTEST_RUN_S)
             job = _job(start, expand(start.nodes), priority=top, limit_s=ceil(left))
+            job = replace(job, id=f"{job.id}.before") if job.id in later else job
             yield ArrivingJob(job=job, arrival_s=0.0, run_time_s=left)

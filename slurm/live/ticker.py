@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from ...cluster.errors import InputError
-from ...formats.reading import text_of
+from ..answers.answer_text import answered
 from ..answers.live import CONFIG, Ask
 from ..answers.policy import config_of
 
@@ -30,7 +30,7 @@ def default_lock(ask: Ask, licence: str) -> Path:
     Raises:
         InputError: slurmctld does not answer.
     """
-    settings = config_of(text_of(ask(CONFIG)))
+    settings = config_of(answered(ask(CONFIG)))
     words = [*map(settings.text, _CLUSTER), licence]
     name = hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
     return _FOLDER / f"aucsched-{os.getuid()}-{name}.lock"

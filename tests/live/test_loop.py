@@ -241,6 +241,18 @@ def test_limits_on_changes_of_a_pass_and_of_a_minute() -> None:
     assert sum(one.pinned for one in reports) == 8
 
 
+@pytest.mark.parametrize("changes", [{"changes": 1}, {"changes": 2}, {"changes_a_minute": 1}])
+def test_an_action_of_more_commands_than_the_limit_is_carried_out(changes: dict[str, Any]) -> None:
+    """A pin on uneven cores makes a reservation first: two commands."""
+    fake = cluster(2)
+    job = fake.submit(7, least=2, most=2, priority=90)
+    loop = loop_on(fake, **changes)
+    reports = [loop.one_pass() for _ in range(2)]
+    assert reports[0].changes == 2
+    assert reports[0].pinned == 1
+    assert job.required
+
+
 def test_pins_come_before_the_hand_overs_of_jobs_that_never_fit() -> None:
     fake = cluster()
     for number in range(3):

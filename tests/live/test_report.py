@@ -12,9 +12,12 @@ import pytest
 from support.chromium import CHROMIUM, opened
 from support.run import aucsched, refused
 
+from aucsched import Job, Node, Request, Snapshot, parse_workload
+from aucsched.formats.notes import Notes
 from aucsched.reports.run_pages import shadow_page
 from aucsched.slurm.answers.running_jobs import End, SlurmStart
-from aucsched.slurm.live.replay import workload_of
+from aucsched.slurm.answers.topology_conf import parse_topology
+from aucsched.slurm.live.replay import cluster_document, request_document, workload_of
 from aucsched.slurm.live.shadow_log import Offer, ShadowPass, Waiting, encode
 from aucsched.slurm.live.shadow_report import ShadowReport
 
@@ -184,6 +187,31 @@ def test_the_report_writes_the_log_as_a_workload(tmp_path: Path) -> None:
     assert "taken to ask for the cores and nodes they got: 1" in done.stderr
     (job,) = json.loads(played.read_text())["jobs"]
     assert (job["id"], job["arrival_s"], job["run_time_s"]) == ("1", 10, 20)
+
+
+def test_a_job_that_was_requeued_is_replayed_twice() -> None:
+    cluster = {"format": "aucsched-workload/1", "nodes": [{"name": f"n{one}", "cores": 8} for one in (1, 2)]}
+    ends = [End(job="7", start=600, end=1030, state="REQUEUED")]
+    asks = request_document(Job(id="7", priority=1, request=Request(cores=8), time_limit_s=600))
+    again = msgspec.structs.replace(waiting("7", 1030), request=asks)
+    entries = [
+        entry(1000, is_first=True, cluster=cluster, started=[start("7", 500, 600)]),
+        entry(1060, ended=ends, seen=[again]),
+        entry(1120, started=[start("7", 1030, 1090)]),
+    ]
+    workload, notes = workload_of(entries)
+    played = [(one.job.id, one.arrival_s, one.run_time_s) for one in workload.jobs]
+    assert played == [("7.before", 0, 30), ("7", 30, 600)]
+    assert not any("left out" in text for text in notes.texts())
+
+
+def test_the_cluster_of_a_log_keeps_its_network() -> None:
+    lines = "BlockName=b0 Nodes=n[0-1]\nBlockName=b1 Nodes=n[2-3]\nBlockSizes=2,4\n"
+    nodes = [Node(name=f"n{one}", cores=8) for one in range(4)]
+    network = parse_topology(lines, Notes()).fitted([node.name for node in nodes], Notes()).network
+    assert network is not None
+    document = cluster_document(Snapshot(nodes=nodes, jobs=[], network=network))
+    assert parse_workload(msgspec.json.encode(document)).network == network
 
 
 def test_in_a_replay_a_job_without_an_end_or_a_limit_runs_to_the_end_of_the_log() -> None:

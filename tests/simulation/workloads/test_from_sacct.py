@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 
@@ -25,11 +26,50 @@ CANCELLED by 1000|14|cy|b|p|normal|500|x|1040|1040|None|1500|0|5|1|1|1G|cpu=1|
 CANCELLED by 0|15|cy|b|p|normal|500|x|1040|1040|1500|1500|0|5|1|0|1G|cpu=1|
 OUT_OF_MEMORY|16|dee|b|q|normal|400|x|1050|1050|1500|1530|30|5|1|64|0||cpu=64
 """
+DATES = """\
+JobID|State|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|NNodes|NCPUS|AllocTRES
+1|COMPLETED|2026-01-05T08:00:00|2026-01-05T08:00:00|2026-01-05T08:10:00|2026-01-05T09:10:00|3600|120|1|4|gres/gpu=4,gres/gpu:a100=3
+"""
+
+
+def test_dates_of_sacct_are_local_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slurm prints them without a zone; a saved forecast of the same job counts seconds since 1970."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        table = read_table(DATES.encode(), "|")
+        with pytest.warns(
+            UserWarning, match="times of sacct have no zone: read as this machine's local time"
+        ):
+            (job,) = logged_jobs(table)
+        assert (job.submit_s, job.start_s) == (1767596400, 1767597000)
+        assert job.gres == {"gpu:a100": 3, "gpu": 1}, "one GPU is of no type that is told"
+        assert any(note.startswith("times of sacct have no zone") for note in read(DATES, since=0).notes)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert not any("zone" in note for note in read(ODD).notes)
+
+
 NODES = [
     Node(name="a1", cores=16, memory_mib=64_000, gres={"gpu:a100": 4}, partitions=("p",)),
     Node(name="a2", cores=16, memory_mib=64_000, gres={"gpu:a100": 4}, partitions=("p",)),
     Node(name="b1", cores=32, partitions=("p", "q")),
 ]
+
+
+def test_blank_lines_end_no_table_and_no_column_is_dropped() -> None:
+    """As spreadsheets end their files."""
+    table = read_table(b"a,b\n1,2\n\n3,4\n\n")
+    assert [row.values for row in table.rows] == [{"a": "1", "b": "2"}, {"a": "3", "b": "4"}]
+    for content, message in (
+        (b"a,b,a\n1,2,3\n", "line 1: the column 'a' is listed twice"),
+        (b"", "line 1: there is no header"),
+        (b"\n1,2\n", "line 1: there is no header"),
+        (b"a,b\n1\n", "line 2: 1 fields where the header has 2"),
+    ):
+        with pytest.raises(InputError, match=re.escape(message)):
+            read_table(content)
 
 
 def read(text: str, since: float | None = None, until: float | None = None) -> ClusterWorkload:

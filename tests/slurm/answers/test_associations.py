@@ -12,6 +12,7 @@ from aucsched import InputError, Job, Request
 from aucsched.cluster.limits import JobSet, Limit
 from aucsched.formats.notes import Notes
 from aucsched.slurm.answers.associations import OneJob, is_limit_of, read_limits
+from aucsched.slurm.answers.partitions import read_partitions
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "slurm" / "use"
@@ -113,6 +114,29 @@ def test_the_association_manager() -> None:
     assert set(notes.policies) == set(notes.texts())
 
 
+TREE = (
+    "which accounts are below others is not told: sacctmgr -P show assoc format=Cluster,Account,User,"
+    "Partition,ParentName,GrpJobs,GrpTRES,GrpTRESMins,GrpTRESRunMins,MaxJobs,MaxTRES,MaxTRESMins,"
+    "MaxWall tells"
+)
+
+
+def test_without_the_parents_of_accounts_none_is_refused() -> None:
+    """Sacctmgr prints no parents by default: the account may be below one that is allowed."""
+    line = b"PartitionName=p Nodes=n1 State=UP AllowAccounts=phys"
+    (partition,) = read_partitions(line, ["n1"], Notes())
+    job = Job(id="1", priority=1, request=Request(cores=1), account="physa")
+    for column, row, word in (
+        ("", "c|physa|", None),
+        ("|ParentName", "c|physa||phys", None),
+        ("|ParentName", "c|physa||root", "AccountNotAllowed"),
+    ):
+        notes = Notes()
+        parents = read_limits(f"Cluster|Account|User{column}\n{row}\n", notes).parents
+        assert partition.refusal(job, parents) == word
+        assert notes.texts() == (() if column else (TREE,))
+
+
 def test_tables_of_sacctmgr_one_after_another() -> None:
     notes = Notes()
     text = f"""{QOS}
@@ -139,7 +163,10 @@ c|physics|ann|||cpu=8|2|01:30:00
         "qos normal: GrpTRES of mem is not read",
         "qos normal: GrpTRESMins is not read: only scontrol show assoc_mgr tells the usage",
         "qos high: Preempt is not read",
+        TREE,
     }
+    assert TREE in notes.policies
+    assert found.parents is None
 
 
 CLUSTERS = """Cluster|Account|User|MaxJobs|MaxTRES

@@ -53,6 +53,17 @@ MEMBERS = [
 ]
 
 
+def test_what_people_write_of_a_node_overrides_none_of_its_fields() -> None:
+    """``Reason=`` and ``Comment=`` stand behind them; a word in them may look like a field."""
+    told = TEXT.replace(b"DOWN*", b"IDLE+DRAIN").replace(b"disk = broken", b"waits for State=IDLE CPUTot=1")
+    assert [node.state for node in read_nodes_of(told)] == [NodeState.MIXED, NodeState.DRAINED]
+    assert [node.total.cores for node in read_nodes_of(told)] == [30, 16]
+
+
+def read_nodes_of(content: bytes) -> list[Node]:
+    return [one.node for one in read_nodes(node_document(content), Notes())]
+
+
 def test_text_and_json_are_the_same_nodes() -> None:
     made, notes = empty_machine(TEXT)
     nodes = made.nodes

@@ -102,6 +102,24 @@ def test_licences(release: str) -> None:
         assert jobs["9"].unsupported == ("the licences flat(n[1-4]):3, which are not plain counts",)
 
 
+@pytest.mark.parametrize("spelling", ["cpu:4", "cpu=4"], ids=["23.11", "later"])
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_cpus_of_a_task_are_among_what_it_asks_for(spelling: str, is_counted: bool) -> None:
+    """``--cpus-per-task``: such a job waits for nothing else."""
+
+    def edit(jobs: Any, _: Any) -> None:
+        first, second, third, *_ = jobs["jobs"]
+        first |= {"tres_per_task": spelling, "cpus": 8, "cpus_per_task": 4 if is_counted else None}
+        second |= first | {"job_id": 2, "tres_per_task": f"{spelling},gres/gpu=1", "tasks": 1}
+        third["tres_per_task"] = f"{spelling},license/matlab=1"
+
+    jobs = by_id(edited("25.11", edit, {"CPUs/Task=1": "CPUs/Task=4" if is_counted else ""}))
+    assert jobs["1"].unsupported == jobs["2"].unsupported == ()
+    assert (jobs["1"].request.cores, jobs["1"].request.cores_per_task) == (8, 4)
+    assert jobs["2"].request.gres_per_node["gpu"].minimum == 1
+    assert "--tres-per-task=license/matlab=1" in jobs["3"].unsupported
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_gate_is_seen(release: str) -> None:
     (gate,) = gates(lambda _: text(release, "reservations.txt").content, "auction")

@@ -264,6 +264,36 @@ def test_held_jobs_can_be_scheduled() -> None:
     assert len({job.priority for job in lifted}) == len(lifted) == 28
 
 
+def with_answers(**texts: bytes) -> Snapshot:
+    given = {name: SlurmText(name=name, content=content) for name, content in texts.items()}
+    own = {"jobs": text("squeue.json"), "nodes": text("sinfo.json"), "job_detail": text("job_detail.txt")}
+    return import_slurm(SlurmSources(**own | given))[0]
+
+
+@pytest.mark.parametrize("begin", [b"JobId=xx JobName=b UserId=c", b"JobId=1 JobName=b UserId=c Switches=9"])
+def test_a_line_feed_in_a_users_text_ends_no_look(begin: bytes) -> None:
+    detail = text("job_detail.txt").content
+    number = re.findall(rb"^JobId=(\d+)", detail, re.MULTILINE)[0]
+    begin = begin.replace(b"JobId=1 ", b"JobId=%s " % number)
+    written = detail + b"\nJobId=4000000 JobName=a\n" + begin + b"\n"
+    made = with_answers(job_detail=written)
+    assert made.jobs == queue().jobs
+    (said,) = (note for note in made.notes if note.startswith("job detail: "))
+    assert said.endswith("the record is not read")
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "byte order mark"])
+def test_a_users_text_in_another_encoding_ends_no_look(mark: bytes) -> None:
+    """The same byte in JSON and in scontrol's text: still the same job."""
+    jobs, detail = text("squeue.json").content, text("job_detail.txt").content
+    assert b'"name":"switches"' in jobs
+    made = with_answers(
+        jobs=mark + jobs.replace(b'"name":"switches"', b'"name":"caf\xe9"'),
+        job_detail=mark + detail.replace(b"JobName=switches\n", b"JobName=caf\xe9\n"),
+    )
+    assert made.jobs == queue().jobs
+
+
 class Everything(dict[str, Any]):
     """A record of Slurm's in which each member asks for something."""
 
