@@ -17,7 +17,6 @@ from ...bidgen.candidates import fewest_gres, usable_nodes
 from ...bidgen.first_fit import Cluster
 from ...bidgen.generate import Bids, Others
 from ...bidgen.table import BidTable, joined_tables
-from ...cluster.resources.allocation import columns_beside
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ...cluster.resources.demand import Demand, Variant
 from ...cluster.resources.pools import fewest
@@ -26,7 +25,7 @@ from ...models.model import Answer, Weight, bid_weights
 from ...models.solve.lexicographic import NO_LIMIT_S
 from ...topology.tree import parts_of_nodes
 from ..attempt import other_award
-from ..ledger import allocations_of, first_fit_table
+from ..ledger import allocations_of, first_fit_table, with_starts
 from ..options import StepOptions
 from ..strategies import AttemptResult
 from .workers import Workers, WorkerTask, crew_of
@@ -73,11 +72,10 @@ class _Parts:
             next(pools.asked(demand.job, fewest(demand.job)), None) is not None for demand in window
         )
         self._crew = Workers() if self._is_shared else crew
-        self._cluster = cluster
+        self._left = cluster
         self._options = options
         self._part = parts_of_nodes(cluster.topology, options.nodes_of_a_part)
         self._count = int(self._part.max()) + 1
-        self._columns = cluster.columns
         self._restricted: dict[tuple[int, int], BoolArray] = {}
         self._room: dict[object, IntArray] = {}
         #: The auction of each part: its jobs' places in the window, and its result.
@@ -85,16 +83,16 @@ class _Parts:
         self._won = np.zeros(len(window), np.bool_)
 
     def run(self) -> AttemptResult:
-        """Hold the auctions; with reservations only once: rounds do not track room outside them."""
+        """Hold the auctions, and others for those who lost, on what is left."""
         everyone = np.arange(len(self._window))
         wide = np.array([not self._parts_for(demand).any() for demand in self._window], np.bool_)
-        cluster, made = self._cluster, self._options.bids
+        cluster, made = self._left, self._options.bids
         first = first_fit_table(self._window, cluster, made)
         starting = np.intersect1d(np.flatnonzero(wide), first.job)
         if len(starting):
             self._hold([starting], [None], self._until(self._deadline, self._count + 1))
         self._round(everyone[~wide])
-        for _ in range(0 if self._cluster.guards else _ROUNDS):
+        for _ in range(_ROUNDS):
             before = int(self._won.sum())
             losers = everyone[~self._won & ~wide]
             if not len(losers) or self._left_s() <= 0:
@@ -138,7 +136,7 @@ class _Parts:
         for mine, result in zip(places, self._crew.hold(auctions, end), strict=True):
             table, chosen = result.answer.table, result.answer.chosen
             self._won[mine[table.job[chosen]]] = True
-            self._columns = columns_beside(self._columns, allocations_of(table, chosen))
+            self._left = with_starts(self._left, allocations_of(table, chosen))
             self._done.append((mine, result))
 
     def _auction(self, places: IntArray, part: int | None) -> WorkerTask:
@@ -148,7 +146,7 @@ class _Parts:
         ranked = tuple(replace(demand, index=index) for index, demand in enumerate(demands))
         caps = max(1, self._options.bids_in_all * len(places) // len(self._window))
         options = replace(self._options, max_bids=max(caps, len(places)))
-        return WorkerTask(ranked, replace(self._cluster, columns=self._columns), options)
+        return WorkerTask(ranked, self._left, options)
 
     def _within(self, demand: Demand, part: int) -> Demand:
         """Return the demand with the nodes of one part only."""
@@ -162,7 +160,7 @@ class _Parts:
 
     def _assigned(self, places: IntArray) -> IntArray:
         """Return each job's part: the one with most cores left that could hold it; −1: none."""
-        left = np.bincount(self._part, weights=self._columns.free.cores, minlength=self._count)
+        left = np.bincount(self._part, weights=self._left.columns.free.cores, minlength=self._count)
         assigned = np.full(len(places), -1, np.int64)
         for number, place in enumerate(places.tolist()):
             demand = self._window[place]
@@ -183,7 +181,8 @@ class _Parts:
         for asked in fewest_gres(demand):
             key = (id(asked.variant.eligible), asked.choice, *demand.of_each_node)
             if ("nodes", key) not in self._room:
-                mine, units = usable_nodes(asked, self._columns.free, self._columns)
+                columns = self._left.columns
+                mine, units = usable_nodes(asked, columns.free, columns)
                 self._room["nodes", key] = np.bincount(self._part[mine], minlength=self._count)
                 summed = np.bincount(self._part[mine], weights=units, minlength=self._count)
                 self._room["units", key] = summed.astype(np.int64)

@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import current_process
 from pathlib import Path
+from random import Random
 from threading import Thread
 from typing import Any
 
@@ -102,6 +103,30 @@ def test_what_its_part_refuses_starts_in_another() -> None:
     jobs += [{"nodes": 1, "cores_per_node": 4, "priority": 5} for _ in range(2)]
     result = schedule(snapshot(nodes, jobs, topology=switches), part_nodes=4, work_limit=2)
     assert len(result.started) == 4
+
+
+@pytest.mark.parametrize("seed", [2, 3, 38])
+def test_no_part_takes_room_beside_a_reservation_that_a_wider_job_took(seed: int) -> None:
+    """From second 100 on J1 needs every node; what long jobs wider than a part leave there is not free."""
+    random = Random(seed)
+    count, need = random.choice([4, 6, 8]), random.choice([2, 4, 6])
+    jobs: list[dict[str, Any]] = [{"nodes": count, "cores_per_node": need, "time_limit_s": 50}]
+    for _ in range(random.randint(4, 12)):
+        asked = {"nodes": random.choice([1, 1, 1, 2, 3, 3]), "cores_per_node": random.choice([1, 2, 3, 4])}
+        limit = random.choice([50, 500, 500])
+        jobs.append({**asked, "priority": random.randint(1, 60), "time_limit_s": limit})
+    last = f"n{count - 1}"
+    running = [{"id": "R", "nodes": {last: {"cores": 8}}, "end_time": "2026-11-20T09:31:40Z"}]
+    nodes = [{"name": f"n{place}", "cores": 8} for place in range(count - 1)]
+    state = snapshot([*nodes, {"name": last, "cores": 8, "free_cores": 0}], jobs, running=running)
+    result = schedule(state, part_nodes=2, work_limit=2, promise="none", reserve=1)
+    held = dict.fromkeys((node.name for node in state.nodes), 0)
+    for award in result.started:
+        if jobs[int(award.job[1:]) - 1]["time_limit_s"] > 100:
+            for name, holds in award.nodes.items():
+                held[name] += holds.cores
+    assert result.started
+    assert max(held.values()) <= 8 - need
 
 
 def test_a_job_wider_than_every_part_is_outbid_not_without_a_place() -> None:
