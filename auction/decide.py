@@ -191,37 +191,28 @@ def open_window(
     if options.most_s is not None and options.began is not None:
         deadline = options.began + _deciding_s(options.most_s, len(columns.names), len(window))
         end = options.began + options.most_s
-    views, able, bidding = state.views_on(columns), set[str](), set[str]()
-    if not options.backfills:
-        able = views.startable(window)
-        is_reserving = bool(options.reservations or waiting.promised)
-        bidding = not_too_many_alike(
-            window,
-            able,
-            views,
-            options.reservations,
-            all_bid_up_to,
-            however_long=not (mix.keeps_shares or is_reserving or options.objective == "response"),
-        )
     reserved = StepReservations(
         state,
         mix.reservations(options.reservations),
         later_only=mix.keeps_shares or options.backfills,
         is_over=lambda: deadline is not None and clock() >= deadline,
     )
-    return StepPass(
+    step = StepPass(
         state=state,
         options=options,
         mix=mix,
         waiting=waiting,
         columns=columns,
-        views=views,
+        views=state.views_on(columns),
         deadline=deadline,
         end=end,
         reserved=reserved,
-        able=able,
-        bidding=bidding,
     )
+    if not options.backfills:
+        step.able = able = step.views.startable(window)
+        count, alike = options.reservations, step.alike
+        step.bidding = not_too_many_alike(window, able, step.views, count, all_bid_up_to, alike)
+    return step
 
 
 def reserve(step: StepPass, *, by_counts: bool = True) -> None:
@@ -406,16 +397,14 @@ def not_too_many_alike(
     views: GuardedViews,
     reserve: int,
     all_bid_up_to: int,
-    *,
-    however_long: bool = False,
+    alike: Callable[[Demand], int],
 ) -> set[str]:
     """Return the jobs that bid: of those that ask for the same, as many as could start at once.
 
     One of them can take the place of another, so those of higher priority stand for the others: the
     award is the same, and a window of thousands costs what its few kinds of jobs cost. As many more
     of a kind stay as there are reservations: the first blocked jobs are among them. Where few could
-    start, all bid, so that prices and reasons know of each. ``however_long``: nothing is reserved,
-    their time limits are no matter.
+    start, all bid, so that prices and reasons know of each. ``alike``: what such jobs have in common.
     """
     if len(able) <= all_bid_up_to:
         return able
@@ -425,7 +414,7 @@ def not_too_many_alike(
     for demand in window:
         if demand.job.id not in able:
             continue
-        kind = demand.form if however_long else demand.kind
+        kind = alike(demand)
         seen[kind] = seen.get(kind, 0) + 1
         if seen[kind] > reserve + 1:
             if kind not in most:

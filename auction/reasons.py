@@ -226,17 +226,17 @@ class _Explainer:
 
     def _left_out(self, demand: Demand) -> tuple[Reason, str]:
         """Say which jobs bid in place of one that asks for the same."""
-        alike = self._alike[demand.kind]
+        alike = self._alike[self._decision.alike(demand)]
         why = "they ask for the same, and no more of them fit at once"
         first = listed(list(islice(alike, LISTED)), alike[demand.job.id])
         return Reason.OUTBID, f"outbid by {first}: {why}"
 
     @cached_property
     def _alike(self) -> dict[int, dict[str, int]]:
-        """How many jobs of its kind are ahead of each of the window, by kind and id."""
+        """How many jobs that ask for the same are ahead of each of the window, by id."""
         found: dict[int, dict[str, int]] = {}
         for demand in self._decision.window:
-            alike = found.setdefault(demand.kind, {})
+            alike = found.setdefault(self._decision.alike(demand), {})
             alike[demand.job.id] = len(alike)
         return found
 

@@ -73,8 +73,8 @@ class StepPass:
     deadline: float | None
     end: float | None
     reserved: StepReservations
-    able: set[str]
-    bidding: set[str]
+    able: set[str] = field(default_factory=set)
+    bidding: set[str] = field(default_factory=set)
     passed: set[str] = field(default_factory=set)
     guards: tuple[Guard, ...] = ()
     beside: tuple[Guard, ...] = ()
@@ -104,6 +104,14 @@ class StepPass:
     def left_out(self) -> set[str]:
         """Ids of jobs that could start but did not bid: as many that ask for the same did."""
         return self.able - self.bidding - self.passed
+
+    def alike(self, demand: Demand) -> int:
+        """Return a number that jobs share of which one may start in another's place.
+
+        Time limits are no matter where nothing is kept for later and none makes a job count more.
+        """
+        keeps = self.mix.keeps_shares or self.options.reservations or self.waiting.promised
+        return demand.kind if keeps or self.options.objective == "response" else demand.form
 
     def winners(self) -> tuple[StartingJob, ...]:
         """Return the winners so far with what they hold, as the jobs of the queue."""

@@ -129,7 +129,8 @@ def bidders(
     """Return the jobs of a window that bid, with their places among them, and what the others are to them."""
     views = state_now.views_on(state_now.columns)
     able = views.startable(window)
-    return split(window, not_too_many_alike(window, able, views, reserve, MANY), able)
+    bidding = not_too_many_alike(window, able, views, reserve, MANY, lambda demand: demand.kind)
+    return split(window, bidding, able)
 
 
 def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Model, IntArray]:

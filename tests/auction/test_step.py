@@ -296,6 +296,13 @@ def test_a_long_queue_of_equal_jobs_is_explained_in_time_that_grows_with_its_len
     assert {refusal.job: refusal.detail for refusal in found.pending}["J3"] == f"outbid by J1, J2: {why}"
 
 
+def test_jobs_that_ask_alike_for_different_times_stand_for_each_other_where_nothing_is_kept() -> None:
+    jobs = [{"cores": 8, "time_limit_s": 60 + place} for place in range(150)]
+    found = schedule(snapshot([{"name": "n1", "cores": 8}], jobs), window=200, promise="none", reserve=0)
+    details = {refusal.job: refusal.detail for refusal in found.pending}
+    assert details["J3"] == "outbid by J1, J2: they ask for the same, and no more of them fit at once"
+
+
 def test_licences_are_shared_by_the_whole_cluster() -> None:
     jobs = [
         {"cores": 1, "licenses": {"matlab": 2}},
