@@ -59,11 +59,6 @@ class FreeState:
                 lacks[of_entry[lacking]] = True
         return ~lacks
 
-    @property
-    def gives_back(self) -> bool:
-        """Whether a taken bid may leave more for others, where a job has reserved room itself."""
-        return any(bool((claim.amount < 0).any()) for claim, _ in self._pairs)
-
     def short(self, bid: int) -> Iterator[Short]:
         """Yield what a bid lacks."""
         for claim, left in self._pairs:
@@ -122,7 +117,7 @@ def greedy(table: BidTable, cluster: Cluster, taken: Iterable[int] = ()) -> list
 
     offer(sorted(taken))
     # What does not fit now fits no better beside more.
-    offer(range(len(jobs)) if state.gives_back else np.flatnonzero(state.fitting()).tolist())
+    offer(np.flatnonzero(state.fitting()).tolist())
     return sorted(chosen)
 
 

@@ -33,7 +33,7 @@ from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..cluster.resources.pools import fewest
-from ..models.model import start_weight
+from ..models.model import OBJECTIVES, start_weight
 from ..models.search.bounding import Relaxation
 from ..models.search.packing import Packing, Worth, packing_from
 from ..models.search.prices import dot
@@ -459,6 +459,5 @@ def worth_of_start(demand: Demand, objective: str) -> Fraction | int:
 
 def has_one_worth(demand: Demand, objective: str) -> bool:
     """Return whether starting a job counts the same on any number of nodes that it may get."""
-    counts = demand.node_counts
-    is_exact = counts is None or counts.is_exact
-    return objective == "priority" or is_exact or demand.job.request.cores is not None
+    counts, (_, per_node) = demand.node_counts, OBJECTIVES[objective].times(demand.job.request)
+    return per_node == 0 or counts is None or counts.is_exact

@@ -120,7 +120,7 @@ def solve_exactly(instance: AuctionInstance) -> AttemptResult:
         return AttemptResult(bids=bids, answer=answer, sizes=_sizes(bids, 0, 0, 0), built=options.clock())
     stated = state(bids.table, cluster, options)
     program = stated.program
-    start = stated.start(_quick_award(instance, stated.preference()))
+    start = stated.start(_quick_award(instance, preferences(bids.table, cluster, options)[0]))
     built = options.clock()
     if options.export:
         export(stated, options.export, weighted=options.weights == "paper")
@@ -238,7 +238,7 @@ def searched(instance: AuctionInstance, *, ends: bool = True) -> AttemptResult:
     preference, shown = preferences(table, cluster, options)
     if cluster.placer is not None:
         # The search is as choosy as first bids, which take the nodes that are closest together.
-        preference = np.maximum(_tied(preference, table, cluster), 0.0)
+        preference = _tied(preference, table, cluster)
     packing = packing_of(table, cluster.columns, cluster.guards)
     built = options.clock()
     found = determine(
@@ -287,7 +287,7 @@ def _tied(preference: FloatArray, table: BidTable, cluster: Cluster) -> FloatArr
     if not len(table):
         return preference
     spans = (table.node[table.indptr[1:] - 1] - table.node[table.indptr[:-1]] + 1).astype(np.float64)
-    tied: FloatArray = preference - _NARROW * spans / len(cluster.columns.names)
+    tied: FloatArray = np.maximum(preference - _NARROW * spans / len(cluster.columns.names), 0.0)
     return tied
 
 
@@ -363,7 +363,6 @@ def _solved(
 def _quick_award(instance: AuctionInstance, preference: FloatArray) -> IntArray:
     """Return the better of first-fit by priority and greedy by priority over the bids."""
     table, cluster = instance.table, instance.cluster
-    preference = preference[: len(table)] if len(preference) >= len(table) else np.zeros(len(table))
     best = max(
         (instance.first.tolist(), greedy(table, cluster)),
         key=lambda chosen: (sum(instance.weights[bid] for bid in chosen), float(preference[chosen].sum())),

@@ -246,7 +246,8 @@ def _fitting(field: Field, start: IntArray, length: IntArray, asked: Reading) ->
 
 def _leaves(field: Field, start: IntArray, length: IntArray) -> IntArray:
     """Return how many leaf switches each window stands below."""
-    if field.topology.in_snapshot_order:
+    ascends = field.once("ascends", lambda: bool((np.diff(field.nodes) > 0).all()))
+    if field.topology.in_snapshot_order and ascends:
         leaf = field.topology.leaf[field.nodes]
         changes = np.cumsum(np.diff(leaf, prepend=leaf[:1]) != 0)
         leaves: IntArray = changes[start + length - 1] - changes[start] + 1

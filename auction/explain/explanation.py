@@ -310,7 +310,8 @@ def explain(
         bids=() if market is None else tuple(JobBids(step, market, room, others).of(job)),
         quote=_quote(step.state.reader, job, award, market) if takes_part else None,
         award_worth=worth if made is None else float(made.objective.priority),
-        bound=None if market is None else market.prices.bound,
+        # Under a balance it bounds worths, and another's award is known by its priorities alone.
+        bound=None if market is None or (made and options.balance) else market.prices.bound,
         changes=None if award or not takes_part else ChangeSearch(room, job, MOST_GIVEN_UP).found(),
         reserved=_reserved(job, step),
         groups=() if award else tuple(_groups(job, step, room, others)),

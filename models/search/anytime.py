@@ -233,7 +233,7 @@ class AnytimeSearch:
         searching = self._searching
         began = searching.left_s()
         others = max(0.0, self._search_s - began - turn.spent_s)
-        due = max(self._tuned.step_s, others * share / (1 - share) - turn.spent_s)
+        due = max(self._tuned.step_s, others * share / (1 - share) - turn.spent_s) if share < 1 else began
         return _ENDLESS, lambda: searching.left_s() <= max(0.0, began - due)
 
     def _may_swap(self, number: int) -> bool:

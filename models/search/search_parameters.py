@@ -44,12 +44,13 @@ class SearchParameters:
             instead of three: up to 0.16 % less.
         auction_of_turns: of so many such turns one is an auction where repairs pay. Without it: the
             same in counted steps; there are no repairs then (docs/decisions/0070).
-        swap_turn: the place among ``auction_every`` steps at which swaps have their turn (clock).
+        swap_turn: the place among ``auction_every`` steps, from 0 on, at which swaps have their turn
+            (clock); there are none if it is as large as that.
         prefer_every: of so many steps one betters preference. Without it: one of 15 awards is liked
             less.
         merge_every: of so many steps one looks for the best award of all winners of several awards.
             Without it: the same in 40 steps, of which one is a merge; in 120 up to 0.23 % less.
-        whole_at_once: bids that HiGHS is given whole at first (clock).
+        whole_at_once: bids that HiGHS is given whole at first (clock; counted, from ``first_whole`` on).
         whole_counted: the same where steps are counted. Without it: up to 1.6 % less.
         whole_later: the same once the gap is ``near``. Without it: up to 0.7 % less, three of 42
             awards not proved.
@@ -60,7 +61,7 @@ class SearchParameters:
             step. Without it: up to twice the time; 35 of 79 passes of table 8.4, workload 1, end
             two steps with a gap above 1 %, up to 92 % (with it: one, of 15 %).
         near: gap below which HiGHS is given more bids than at once. Without it: as ``whole_later``.
-        nearly_proved: gap below which any program is given whole (clock). Without it: the award of
+        nearly_proved: gap below which any program is given whole. Without it: the award of
             a thousand equal jobs on 999 nodes is not proved most preferred within a minute.
         program_share: share of the time that is kept for HiGHS at the end (clock);
             ``stated_share``: of that, the share in which the program may be stated;
@@ -142,7 +143,10 @@ def parameters_of(
         if name not in _DEFAULTS:
             raise OptionError(f"{option}: the search has no parameter {name}{did_you_mean(name, _DEFAULTS)}")
     whole = {name: _as_whole(value, _DEFAULTS[name]) for name, value in given.items()}
-    return SearchParameters(**whole)
+    try:
+        return SearchParameters(**whole)
+    except OptionError as error:
+        raise OptionError(f"{option}{str(error).removeprefix('parameters')}") from None
 
 
 def _named(text: str, option: str) -> dict[str, float]:

@@ -16,8 +16,9 @@ from aucsched.auction.options import StepOptions
 from aucsched.auction.state import state_of
 from aucsched.auction.strategies import keeps_whole
 from aucsched.bidgen.first_fit import Cluster
+from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.cluster.errors import AwardError, InputError, OptionError
-from aucsched.cluster.jobs import Job, Request, RunningJob
+from aucsched.cluster.jobs import Job, Request, RunningJob, Span
 from aucsched.cluster.network import Network, PlacementSize, Unit
 from aucsched.cluster.nodes import Node, NodeState, Resources, Switch
 from aucsched.cluster.snapshot import Snapshot
@@ -195,6 +196,29 @@ def test_a_job_alone_without_a_node_count_gets_whole_nodes_of_one_block(cores: i
     ring = rings([Unit(name="r", nodes=[f"n{place}" for place in range(6)])])
     on_ring = machine(ring, set(), [one, job("2", 1)])
     assert [award.job for award in schedule(on_ring).started] == ["1"], "the ring is its own"
+
+
+def test_a_job_alone_on_a_block_needs_its_memory_on_its_own_nodes_only() -> None:
+    network = blocks((2,), [Unit(name="b", nodes=["n0", "n1"])])
+    request = Request(cores=2, nodes=Span.exactly(1), memory_mib_per_node=2000, exclusive_topo=True)
+    one = Job(id="1", priority=1, request=request, time_limit_s=60)
+    snapshot = machine(network, set(), [one])
+    memory = {"n0": 4000, "n1": 1000}
+    nodes = [
+        replace(node, total=has, free=has)
+        for node in snapshot.nodes
+        for has in [replace(node.total, memory_mib=memory[node.name])]
+    ]
+    state = state_of(replace(snapshot, nodes=nodes))
+    demand = state.reader.demand(one)
+    assert demand is not None
+    table = generate_bids(
+        (demand,), Cluster(columns=state.columns, topology=state.topology), BidOptions()
+    ).table
+    dealt = table.with_cores(table.cores)
+    assert table.memory is not None
+    assert dealt.memory is not None
+    assert dealt.memory.tolist() == table.memory.tolist() == [2000, 0]
 
 
 def test_a_job_that_must_be_alone_is_told_that_no_block_is_empty() -> None:

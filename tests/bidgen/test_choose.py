@@ -5,10 +5,22 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from support.build import snapshot, tree
 
 from aucsched.bidgen.job_windows import _ranked
-from aucsched.bidgen.windows import Windows, field_of
-from aucsched.topology.tree import linear
+from aucsched.bidgen.windows import Windows, _leaves, field_of
+from aucsched.topology.tree import linear, topology_of
+
+TREE = tree([f"n{place}" for place in range(4)], 2)
+
+
+def test_leaf_switches_are_counted_in_scans_that_go_to_and_fro_between_them() -> None:
+    topology = topology_of(
+        snapshot([{"name": f"n{place}", "cores": 1} for place in range(4)], [], topology=TREE)
+    )
+    for nodes in ([0, 1, 2, 3], [0, 2, 1, 3]):
+        field = field_of(np.array(nodes), np.ones(4, np.int64), (), topology)
+        assert _leaves(field, np.array([0, 1]), np.array([4, 2])).tolist() == [2, 2]
 
 
 @given(st.data())

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from instances.families import auction_text
 
-from aucsched import BidArrays, InputError, OptionError, Status, Winners, winners
+from aucsched import BidArrays, InputError, Node, OptionError, Snapshot, Status, Winners, schedule, winners
 from aucsched.formats.auction_file import load_auction
 from aucsched.models.search import operators
 from aucsched.models.winners import determine as determining
@@ -363,3 +363,5 @@ def test_what_steers_the_search_can_be_given_and_is_named() -> None:
     ):
         with pytest.raises(OptionError, match=says):
             winners(bids, {"gpu": 2}, parameters=wrong)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="search_parameters: moves: -1 is not from 0"):
+        schedule(Snapshot(nodes=[Node(name="n", cores=1)]), search_parameters="moves=-1")
