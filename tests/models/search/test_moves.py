@@ -20,7 +20,7 @@ from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.operators import ExchangeSearch, greedy_by
 from aucsched.models.search.packing import Packing, Worth
 from aucsched.models.search.search_columns import moves_at, rows_of
-from aucsched.models.search.search_parameters import SearchLimits
+from aucsched.models.search.search_parameters import SearchLimits, SearchParameters
 
 SEEDS = st.integers(0, 10**6)
 EXAMPLE = Path(__file__).parents[3] / "examples" / "emulated-1408-queue.json"
@@ -220,6 +220,21 @@ def test_a_clock_that_runs_never_waits_for_the_compiler(monkeypatch: pytest.Monk
     monkeypatch.setattr(operators, "compiled_loop", forbidden)
     ticks = iter(range(10**6))
     limits = SearchLimits(deadline=300.0, steps=None, seed=0, clock=lambda: float(next(ticks)))
+    found = AnytimeSearch(packing, scaled(worth), NOTHING, limits).run()
+    assert is_sound(packing, found.award)
+
+
+def test_moves_may_have_all_of_the_time() -> None:
+    packing, worth = random_packing(2, jobs=400, rows=60)
+    ticks = iter(range(10**6))
+    limits = SearchLimits(
+        deadline=300.0,
+        steps=None,
+        seed=0,
+        clock=lambda: next(ticks) / 10,
+        solves=False,
+        parameters=SearchParameters(move_share=1, move_share_beside=1, swap_share=1),
+    )
     found = AnytimeSearch(packing, scaled(worth), NOTHING, limits).run()
     assert is_sound(packing, found.award)
 
