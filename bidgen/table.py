@@ -107,8 +107,10 @@ class BidTable:
             job = np.repeat(self.job, self.lengths)
             on_node = np.array([demand.memory_per_node for demand in self.demands], np.int64)[job]
             per_core = np.array([demand.memory_per_core for demand in self.demands], np.int64)[job]
-            # Nodes that a job keeps others from, and does not use, hold no memory of it.
-            memory = (on_node + per_core * cores) * (1 if self.own is None else self.own)
+            memory = on_node + per_core * cores
+            if self.own is not None:
+                # Nodes that a job keeps others from, and does not use, hold no memory of it.
+                memory = memory * self.own
         return replace(self, cores=cores, memory=memory)
 
     def only(self, bids: BoolArray | Sequence[int] | IntArray) -> "BidTable":
