@@ -5,9 +5,10 @@
     python benchmarks/attack.py --only steps --count 500 --seed 1000
     python benchmarks/attack.py --only readers --seconds 30
 
-Every case follows from its seed. A failure is printed with its section, seed, command, rule and what was
-wrong, and what it read is kept (``--keep``); the exit code is 1 when there is any. What each section promises
-stands in docs/reliability.md. A section that was stopped goes on with the options that it prints.
+Every case follows from its seed. A failure is printed with its section, seed, command, rule and
+what was wrong, and what it read is kept (``--keep``); the exit code is 1 when there is any. What each
+section tries is in benchmarks/notes/reliability.md. A section that was stopped goes on with the
+options that it prints.
 """
 
 from __future__ import annotations
