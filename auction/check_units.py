@@ -23,9 +23,7 @@ def unit_fault(network: Network, request: Request, held: Collection[str]) -> str
     counts = tuple(sum(name in held for name in unit.nodes) for unit in network.units)
     if network.kind is NetworkKind.BLOCKS:
         return _block_fault(network.sizes, counts, request)
-    if request.node_counts is None:
-        return "" if len(here) == max(counts) else "is not in one unit"
-    segment = min(request.segment or len(here), len(here))
+    segment = min((request.node_counts and request.segment) or len(here), len(here))
     if network.kind is NetworkKind.RING:
         units = [unit for unit, count in zip(network.units, counts, strict=True) if count]
         is_legal = all(_is_arc(unit, held, segment) for unit in units)

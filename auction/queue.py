@@ -86,7 +86,6 @@ def queue_of(
         # A held job stays held: its priority is 0.
         worth |= {job.id: valued(job, snapshot.time) for job in snapshot.jobs if job.priority}
     jobs = _promised_first(in_order(tuple(worth.values())), snapshot.time, options)
-    has_bids = options.auction.has_bids
     waiting: list[Demand] = []
     refused: dict[str, Refusal] = {}
     ahead = f"{plural(size, 'job')} of the window {'is' if size == 1 else 'are'} ahead of it"
@@ -95,9 +94,8 @@ def queue_of(
         if refusal is None:
             # Behind the window no job has a place in it.
             demand = _read(reader, job, min(len(waiting), size))
-            if isinstance(demand, Demand) and demand.in_units and not has_bids:
-                detail = f"{options.model} has no blocks, rings or three-dimensional tori"
-                demand = Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=detail)
+            if unplaced := options.auction.cannot_place(demand):
+                demand = Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=unplaced)
             if isinstance(demand, Demand):
                 waiting.append(demand)
                 if len(waiting) > size:
@@ -135,9 +133,8 @@ def _never_starts(job: Job, model: type[Model]) -> Refusal | None:
     if not may_start(job):
         reason = Reason.HELD if is_held(job) else Reason.NOT_ELIGIBLE
         return Refusal(job=job.id, reason=reason, detail=hold_words(job))
-    missing = (
-        f"cannot be expressed: {'; '.join(job.unsupported)}" if job.unsupported else model.cannot_express(job)
-    )
+    unread = "; ".join(job.unsupported)
+    missing = f"cannot be expressed: {unread}" if unread else model.cannot_express(job)
     return Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=missing) if missing else None
 
 

@@ -22,6 +22,7 @@ from ..cluster.errors import OptionError
 from ..cluster.jobs import Job, Request
 from ..cluster.resources.capacity import FloatArray, IntArray
 from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..topology.tree import Topology
 from .search.packing import Packing, packing_of
@@ -232,8 +233,14 @@ class Model(ABC):
     @classmethod
     def cannot_express(cls, job: Job) -> str:
         """Return what of a job the model has no variable for, empty if it can express all."""
-        asked = (reason for member, reason in cls.lacks.items() if getattr(job.request, member))
-        return next(asked, "")
+        return next((why for asked, why in cls.lacks.items() if getattr(job.request, asked)), "")
+
+    @classmethod
+    def cannot_place(cls, demand: object) -> str:
+        """Return which networks' rules the model lacks for a demand's nodes, empty if none."""
+        is_on_units = isinstance(demand, Demand) and (demand.in_units or demand.contiguous)
+        lacking = is_on_units and not cls.has_bids
+        return f"{cls.name} has no blocks, rings or three-dimensional tori" if lacking else ""
 
     @classmethod
     def check_size(cls, jobs: int, nodes: int) -> None:

@@ -124,7 +124,7 @@ class NodeAuction(NodePolicy):
         state = self._machine.state(now)
 
         def beside(kept: Sequence[Promise]) -> StepPass:
-            able = _due_first(now, kept, self._expressed(queue))
+            able = _due_first(now, kept, self._admitted(queue))
             return decide(
                 state,
                 able,
@@ -154,13 +154,14 @@ class NodeAuction(NodePolicy):
 
     def refuses(self, job: Job) -> str:
         """Return what of a job the model cannot express."""
-        return self._options.auction.cannot_express(job)
+        model = self._options.auction
+        return model.cannot_express(job) or model.cannot_place(self._machine.reader.read(job, 0))
 
     def blame(self, error: Exception, now: float, queue: NodeQueue) -> tuple[Demand, str] | None:
         """Return the job that made the last step fail, and how; None when no job alone does."""
         if isinstance(error, ENDS_THE_STEP):
             return None
-        window = tuple(self._expressed(queue))
+        window = tuple(self._admitted(queue))
         state = self._machine.state(now)
         found = failing_job(state, window, self._options, error, AwardChecker(self._machine.snapshot))
         if found is None:
@@ -180,13 +181,10 @@ class NodeAuction(NodePolicy):
             held[self._backlog.ask(holding.demand).shape] += len(holding.allocation.nodes)
         return ClassMix(waiting=self._backlog, held=held, since=self._machine.arrivals)
 
-    def _expressed(self, queue: NodeQueue) -> Iterable[Demand]:
-        """Return the jobs that may start and that the model can express, highest priority first."""
-        model, refused = self._options.auction, self._refused
-        if not model.lacks and not refused:
-            return queue
-        able = (demand for demand in queue if demand.index not in refused)
-        return (one for one in able if not model.cannot_express(one.job)) if model.lacks else able
+    def _admitted(self, queue: NodeQueue) -> Iterable[Demand]:
+        """Return the jobs that may start, highest priority first."""
+        refused = self._refused
+        return (demand for demand in queue if demand.index not in refused) if refused else queue
 
 
 def _due_first(now: float, promised: Sequence[Promise], jobs: Iterable[Demand]) -> Iterable[Demand]:

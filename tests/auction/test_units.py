@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -283,6 +284,17 @@ def test_a_ring_is_given_by_arcs() -> None:
     assert not schedule(machine(network, {"n2", "n5"}, [job("1", 6)])).started
 
 
+def test_a_job_for_cores_alone_has_consecutive_nodes_of_a_ring() -> None:
+    network = rings([Unit(name="r", nodes=[f"n{place}" for place in range(8)])])
+    snapshot = machine(network, set(), [replace(job("1", 1), request=Request(cores=2 * CORES))])
+    found = schedule(snapshot)
+    uses = list(found.started[0].nodes.values())
+    for names, is_legal in ((("n7", "n0"), True), (("n0", "n2"), False)):
+        award = replace(found.started[0], nodes=dict(zip(names, uses, strict=True)))
+        with nullcontext() if is_legal else pytest.raises(AwardError, match="is not on arcs of 2 nodes"):
+            check_schedule(snapshot, replace(found, started=(award,)))
+
+
 def test_a_torus_is_given_by_placements() -> None:
     size = PlacementSize(dims=(2, 2, 1))
     torus = Unit(name="t", dims=(4, 4, 2), nodes=[f"n{place}" for place in range(32)], placements=(size,))
@@ -321,6 +333,18 @@ def test_ipsched_refuses_more_nodes_than_a_block_has() -> None:
     found = schedule(machine(network, {"n00"}, jobs), model="ipsched")
     assert [award.job for award in found.started] == ["1"]
     assert "ipsched has no blocks" in found.pending[0].detail
+    workload = ClusterWorkload(
+        nodes=[Node(name=name, cores=CORES) for name in network.members],
+        network=network,
+        jobs=[ArrivingJob(job=one, arrival_s=0, run_time_s=9) for one in jobs],
+    )
+    never = play(workload, NodeOptions(policy="ipsched")).record.never
+    assert "ipsched has no blocks" in never[1]
+    on_ring = rings([Unit(name="r", nodes=network.members)])
+    alone = [replace(job("1", 1), request=Request(cores=8)), replace(job("2", 1), request=Request(cores=4))]
+    for pending in schedule(machine(on_ring, {"n00"}, alone), model="ipsched").pending:
+        assert "ipsched has no blocks" in pending.detail
+    assert not schedule(machine(on_ring, {"n00"}, alone), model="ipsched").started
 
 
 def test_what_is_wholly_free_stays_so_where_it_is_asked_for() -> None:
