@@ -210,7 +210,8 @@ class _Check:
             self._fail(f"{node.name} is {node.state}")
         if not request.features <= node.features or node.name in request.excluded_nodes:
             self._fail(f"{node.name} lacks a feature or is excluded")
-        if self._is_exclusive and (node.free != node.total or use.cores != node.total.cores):
+        is_all = use.cores == node.total.cores and Counter(use.gres) == Counter(node.total.gres)
+        if self._is_exclusive and (node.free != node.total or not is_all):
             self._fail(f"{node.name} is not empty or not all the job's")
         memory = request.memory_mib_per_node or (request.memory_mib_per_core or 0) * use.cores
         if (use.memory_mib or 0) != memory:

@@ -31,7 +31,7 @@ _AT = " - at `"
 _UNKNOWN = "Object contains unknown field `"
 _KEY = "key` in `"
 _PATH = re.compile(rf"(?:{_KEY})?\$?(?P<path>[^`]*)`?")
-_GOT = re.compile(r"Expected `(?P<expected>[^`]+)`(?P<length> of length \d+)?(?:, got `(?P<got>[^`]+)`)?")
+_GOT = re.compile(r"Expected `(?P<expected>[^`]+)`(?P<bounds>[^,]*)")
 _STEP = re.compile(r"\[(\d+|\.\.\.)\]|\.?([^.\[\]]+)")
 
 
@@ -158,15 +158,12 @@ def _explained(message: str, text: bytes, read: Callable[[str], object]) -> Inpu
         return InputError(f"unknown member {unknown[1]!r}", path=place)
     if missing := re.match(r"Object missing required field `(.*)`", problem):
         return InputError(f"the member {missing[1]!r} is missing", path=place)
-    if got and got["length"]:
-        return InputError(
-            f"{shown(value)} is not a list{got['length'].replace(' length', '')} entries", path=place
-        )
     if got:
         names = [_TYPE_NAMES.get(name.strip(), name.strip()) for name in got["expected"].split("|")]
         wanted = " or ".join(name for name in names if name != "null")
         is_hosts = wanted == "a text" and isinstance(value, list) and place.endswith(_HOSTS)
-        form = ' of names with commas and ranges: "n[1-4],n7"' if is_hosts else ""
+        hosts = ' of names with commas and ranges: "n[1-4],n7"'
+        form = hosts if is_hosts else re.sub(r"length (\d+)$", r"\1 entries", got["bounds"])
         return InputError(f"{shown(value)} is not {wanted}{form}", path=place)
     return InputError(f"{shown(value)}: {problem}", path=place)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,5 +51,26 @@ def test_the_command_reads_it_and_refuses_others(tmp_path: Path, capsys: pytest.
     award.write_text(json.dumps(spoiled))
     assert "the award is not for this snapshot" in refused("explain", FULL, "64", "--award", award)
     assert "this is a snapshot, not a schedule" in refused("explain", FULL, "64", "--award", FULL)
+    spoiled["started"][0]["bid"]["level"] = -1
+    found = refused("explain", FULL, "64", "--award", "-", stdin=json.dumps(spoiled))
+    assert "started[0].bid.level: -1 is not an integer >= 0" in found
     short = '{"format": "aucsched-schedule/1"}'
     assert "'model' is missing" in refused("explain", FULL, "64", "--award", "-", stdin=short)
+
+
+def test_an_award_with_a_node_that_is_none_or_with_less_than_an_exclusive_job_has_is_refused() -> None:
+    jobs = [{"cores": 4, "exclusive": True, "priority": 2}, {"cores": 4, "priority": 1}]
+    nodes = [{"name": "n1", "cores": 8, "gres": {"gpu": 2}}, {"name": "n2", "cores": 8, "gres": {"gpu": 0}}]
+    cluster = snapshot(nodes, jobs)
+    made = aucsched.schedule(cluster, reserve=0)
+    whole = next(award for award in made.started if award.job == "J1")
+    others = tuple(award for award in made.started if award.job != "J1")
+    holds_all = aucsched.Resources(cores=8, gres={"gpu": 2})
+    for held, words in (
+        ({"n1": holds_all}, ""),
+        ({"n1": aucsched.Resources(cores=8)}, "n1 is not empty or not all the job's"),
+        ({"n3": holds_all}, "the award is not for this snapshot: 'n3'"),
+    ):
+        spoiled = replace(made, started=(replace(whole, nodes=held), *others))
+        with pytest.raises(aucsched.InputError, match=words) if words else nullcontext():
+            aucsched.explain(cluster, "J1", award=spoiled, reserve=0)

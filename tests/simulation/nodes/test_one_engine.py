@@ -83,13 +83,14 @@ def _first_pass(workload: ClusterWorkload, options: StepOptions) -> dict[str, ob
     machine, queue = Machine(workload), NodeQueue()
     # Jobs that can never run are in no queue of a simulation.
     impossible = ImpossibleRequests(replace(state_of(workload.snapshot()), reader=machine.reader))
+    policy = NodeAuction(machine, options)
     for number, arriving in enumerate(workload.jobs):
         job = arriving.job
         demand = machine.reader.read(job, number)
-        waits = job.hold is None and job.priority and not job.unsupported
+        waits = job.hold is None and job.priority and not job.unsupported and not policy.refuses(job)
         if isinstance(demand, Demand) and waits and not impossible.why(demand):
             queue.add(demand)
-    starts = NodeAuction(machine, options).step(0.0, queue)
+    starts = policy.step(0.0, queue)
     names = machine.columns.names
     return {start.demand.job.id: resources_of(start.demand, start.allocation, names) for start in starts}
 
