@@ -350,9 +350,12 @@ def answered(
         running={job: dispatched for job, dispatched in state.dispatched.items() if dispatched.peer == peer},
     )
     slots = MAPPERS[settings.mapper](request)
-    if session.most is not None:
-        for slot in [slot for slot in slots if slot.nodes][session.most :]:
-            slot.nodes = 0
+    dropped = [slot for slot in slots if slot.nodes][session.most :] if session.most is not None else []
+    if settings.atomic and 1 < message.attempt >= settings.max_attempts:
+        starts = {entry.job for entry in message.reservations if entry.start_s <= message.time_s}
+        dropped += [slot for slot in slots if slot.entry.job not in starts]
+    for slot in dropped:
+        slot.nodes = 0
     code = DECISIONS[settings.decision](request, slots, session.memory)
     if message.attempt >= settings.max_attempts:
         code = Code.ACCEPT

@@ -213,7 +213,8 @@ def _offer(
         transaction=state.transaction,
         attempt=state.attempt,
         idle=state.machine.names_of(whole_nodes(state.machine, idle)),
-        reservations=() if done is None else done.reservations,
+        # A Map that starts nothing at the last attempt leaves no promises.
+        reservations=() if done is None or (closes and not done.is_accepted) else done.reservations,
         code=Code.ACCEPT if done is None or done.is_accepted else Code.REJECT,
         text="" if done is None else done.why,
     )

@@ -33,7 +33,7 @@ class Transformation:
 
     Attributes:
         machine: as it would be once committed, idle nodes shared out.
-        started: jobs that would start, in order.
+        started: jobs that would start, in order; none of an atomic Map that cannot start whole.
         idle: nodes left idle before they are shared out: what an offer offers.
         reservations: of the forwarded jobs, in the order of the Map.
         is_accepted: this party's decision, and why.
@@ -75,19 +75,19 @@ def transform(
         for entry in fresh
         if entry.node_cnt
     )
+    reservations, idle = _reservations(draft, fresh, reserved), draft.idle
     if atomic and not starts_whole:
         return Transformation(
             machine=machine,
             started=(),
-            idle=machine.idle,
-            reservations=(),
+            idle=idle,
+            reservations=reservations,
             is_accepted=False,
             why="the Map is atomic and not all of it can start",
         )
     is_accepted, why = accepts(
         draft, reserved, settings, forwarded=len(fresh), attempt=attempt, rejected_with=rejected_with
     )
-    reservations, idle = _reservations(draft, fresh, reserved), draft.idle
     equipartition(draft, with_starts=settings.equipartition == "all")
     return Transformation(
         machine=draft.committed(at_minimum=settings.start_at_minimum),

@@ -466,18 +466,28 @@ def test_a_trace_has_the_clock_of_each_message_s_runtime_scheduler(
         assert times == sorted(times)
 
 
-@pytest.mark.parametrize(("jobs", "starts"), [("ab", ["120", "130"]), ("abcd", ["240", "370", "500", "510"])])
-def test_after_an_atomic_map_that_was_refused_half_as_many_jobs_are_mapped(
-    run: Callable[..., Done], tmp_path: Path, jobs: str, starts: list[str]
+@pytest.mark.parametrize(
+    ("jobs", "attempts", "starts"),
+    [
+        # The first offer refused says that only the first job can start: the last Map holds it alone.
+        ("abcd", "5", ["0", "10", "20", "30"]),
+        ("abcd", "2", ["0", "10", "20", "30"]),
+        # One attempt has no such offer: of four jobs two are mapped after it, then one, which starts.
+        ("ab", "1", ["120", "130"]),
+        ("abcd", "1", ["240", "370", "500", "510"]),
+    ],
+)
+def test_an_atomic_map_that_was_refused_is_followed_by_one_that_can_start(
+    run: Callable[..., Done], tmp_path: Path, jobs: str, attempts: str, starts: list[str]
 ) -> None:
     """Mapper greedy counts nodes: it mapped all jobs for ever, of whose feature there is one node."""
     nodes = [{"name": "n1", "cores": 1, "features": ["x"]}, {"name": "n[2-4]", "cores": 1}]
     job = {"priority": 1, "cores": 1, "features": ["x"], "arrival_s": 0, "run_time_s": 10}
     path = workload(tmp_path, [{**job, "id": name} for name in jobs], nodes=nodes)
     rows = tmp_path / "rows.csv"
-    done = run("negotiate", path, "--atomic", "--mapper", "greedy", "--jobs-out", str(rows))
+    options = ("--atomic", "--mapper", "greedy", "--max-attempts", attempts)
+    done = run("negotiate", path, *options, "--jobs-out", str(rows))
     assert done.returncode == 0, done.stderr
-    # Of four jobs two are mapped, then one, which starts; after an accepted Map all that wait are.
     assert [line.split(",")[5] for line in rows.read_text().splitlines()[1:]] == starts
 
 

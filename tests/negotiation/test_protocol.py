@@ -195,7 +195,12 @@ def test_an_atomic_map_starts_whole_or_not_at_all_also_at_the_last_attempt() -> 
     assert [type(send.message) for send in sends] == [StatusReport, ResourceOffer]
     closing = sends[1].message
     assert isinstance(closing, ResourceOffer)
-    assert (closing.negotiation, closing.code) == (0, Code.REJECT)
+    assert (closing.negotiation, closing.code, closing.reservations) == (0, Code.REJECT, ())
+    # Before the last attempt the offer says what could start, and when the other could.
+    before = msgspec.structs.replace(state, attempt=1)
+    _, (send,) = irtsched.step(before, msgspec.structs.replace(answer, attempt=1))
+    assert isinstance(send.message, ResourceOffer)
+    assert [(one.job, one.start_s) for one in send.message.reservations] == [("a", 0.0), ("b", 10.0)]
     # The same Map, not atomic, starts what fits.
     after, _ = irtsched.step(state, msgspec.structs.replace(answer, atomic=False))
     assert list(after.machine.running) == ["c", "a"]
