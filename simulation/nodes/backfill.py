@@ -4,10 +4,10 @@ Backfilling stands on the rule of the auction's steps (auction/reserve.py); here
 which nodes a job gets.
 
 Slurm's ``sched/backfill`` plans instead (PlannedBackfill). Between turns the queue is looked at as
-Slurm's main scheduler does: in order, up to the first job that cannot start. At a turn each job
-takes its earliest start beside the plans of those before it. A plan keeps whole nodes, from its
-start for its time limit, as Slurm's bitmaps of nodes do: what a job leaves free on them no other
-job may plan on. Jobs whose start is now start. Plans are made anew at each turn.
+Slurm's main scheduler does: in order, in each partition up to the first job that cannot start.
+At a turn each job takes its earliest start beside the plans of those before it. A plan keeps whole
+nodes, from its start for its time limit, as Slurm's bitmaps of nodes do: what a job leaves free on
+them no other job may plan on. Jobs whose start is now start. Plans are made anew at each turn.
 """
 
 from collections.abc import Iterable, Sequence
@@ -77,7 +77,11 @@ class Backfill(NodePolicy):
         return backfilling.starts
 
     def _in_order(self, waiting: Iterable[Demand], fit: "SelectedPlacer") -> list[StartingJob]:
-        """Start jobs up to the first that cannot; as in Slurm it blocks its own partition only."""
+        """Start jobs up to the first that cannot.
+
+        In Slurm's main loop, between turns, it blocks its own partition only; one that lacks a
+        licence blocks nothing (job_scheduler.c without bf_licenses).
+        """
         started: list[StartingJob] = []
         blocked: set[str] = set()
         for demand in waiting:
@@ -86,10 +90,10 @@ class Backfill(NodePolicy):
             start = fit.start(demand) if fit.could_hold(demand) else None
             if start is not None:
                 started.append(start)
-            elif self._reservations:
-                blocked.add(demand.job.partition)
-            else:
+            elif self.wakeup_s is None:
                 break
+            elif fit.has_licences(demand):
+                blocked.add(demand.job.partition)
         return started
 
     def _later(self, demand: Demand, columns: Columns) -> Allocation | None:
@@ -131,6 +135,10 @@ class SelectedPlacer(FirstFitPlacer):
     def passes_over(self, demand: Demand) -> bool:
         """Return whether nothing waits for a job: Slurm too passes over one with limits used up."""
         return self._pools.passes_over(demand.job)
+
+    def has_licences(self, demand: Demand) -> bool:
+        """Return whether licences and limits are left for a job."""
+        return self._pools.hold(demand.job)
 
     def start(self, demand: Demand) -> StartingJob | None:
         """Start a job on its nodes; None when it does not fit."""

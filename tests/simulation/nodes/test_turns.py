@@ -80,3 +80,29 @@ def test_a_reservation_or_plan_keeps_the_limits_that_running_jobs_leave(
     start_s = max(2, ends_s)
     assert run.columns["start_s"] == [0, held_s, start_s, start_s + 10]
     assert run.columns["nodes"][2] == "n3"
+
+
+@pytest.mark.parametrize("policy", ["backfill-slurm", "backfill-planned"])
+@pytest.mark.parametrize(("licensed", "partition", "start_s"), [(1, "p", 2), (0, "q", 2), (0, "p", 30)])
+def test_between_turns_slurm_goes_on_behind_a_job_that_lacks_a_licence_or_in_another_partition(
+    policy: str, licensed: int, partition: str, start_s: float
+) -> None:
+    """Job blocked lacks the licence that job holder has, or else a core of a node."""
+    licence = {"m": 1} if licensed else {}
+    jobs = [
+        ArrivingJob(
+            job=aucsched.Job(id=name, priority=9, request=request, time_limit_s=limit_s, partition=part),
+            arrival_s=arrival_s,
+            run_time_s=limit_s,
+        )
+        for name, request, limit_s, part, arrival_s in (
+            ("holder", aucsched.Request(cores=1, licenses=licence), 100, "p", 0),
+            ("blocked", aucsched.Request(cores=2 - licensed, licenses=licence), 100, "p", 1),
+            ("next", aucsched.Request(cores=1), 20, partition, 2),
+        )
+    ]
+    nodes = [aucsched.Node(name="n", cores=2, partitions=["p", "q"])]
+    licences = {"m": aucsched.License(total=1)}
+    workload = ClusterWorkload(nodes=nodes, jobs=jobs, licenses=licences)
+    run = aucsched.simulate(workload, policy, backfill_interval_s=30)
+    assert run.columns["start_s"][2] == start_s
