@@ -7,7 +7,7 @@ from typing import Any
 
 from ..bidgen.generate import BidOptions
 from ..cluster.errors import OptionError
-from ..cluster.option_fields import options_in
+from ..cluster.option_fields import numbers_text, options_in
 from ..cluster.option_table import OPTIONS_BY_NAME, StepRecord
 from ..cluster.promises import AUTO, BACKFILL, NONE
 from ..models.auction_model import Aucsched1, Aucsched2, Aucsched3
@@ -58,6 +58,8 @@ class StepOptions(StepRecord):
                 option.check(given[name])
         self._check_ignored()
         self._check_strategy()
+        if isinstance(self.search_parameters, Mapping):
+            given["search_parameters"] = numbers_text(self.search_parameters)
 
     def _check_ignored(self) -> None:
         """Refuse values that the model has no use for, and files of no known form."""

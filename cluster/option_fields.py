@@ -218,6 +218,12 @@ def alternatives(hint: Any) -> Iterator[Any]:
         yield hint
 
 
+def numbers_text(value: Any, between: str = ":") -> str:
+    """Return a value as it is typed; a mapping is ``NAME=NUMBER``, several with that between."""
+    is_table = isinstance(value, Mapping)
+    return between.join(f"{name}={one}" for name, one in value.items()) if is_table else str(value)
+
+
 def flag_of(name: str) -> str:
     """Return a name as the command line has it: ``--time-limit`` for ``time_limit_s``."""
     return f"--{name.removesuffix('_s').replace('_', '-')}"

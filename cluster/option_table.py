@@ -220,7 +220,7 @@ class StepRecord(AuctionOptions, ModelOption):
     search_parameters: Option[str | Mapping[str, float] | None] = _option(
         "Numbers that steer the search of strategy anytime: moves=50, or several with colons between "
         "(moves=50:near=0.02).",
-        unit="NAME=NUMBER",
+        unit="NAME=NUMBER:…",
         default="those that were measured",
         readers=(STEP, SWEEP),
     )

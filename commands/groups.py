@@ -13,7 +13,7 @@ from click._textwrap import TextWrapper
 from click.core import ParameterSource
 
 from ..cluster.errors import InputError, OptionError, shown_name
-from ..cluster.option_fields import flag_of
+from ..cluster.option_fields import flag_of, numbers_text
 from ..cluster.text import did_you_mean, meant_or_known
 
 # Click breaks lines within --work-limit: an option is one word.
@@ -149,6 +149,11 @@ def option_in(command: click.Command, key: str, value: Any, where: str) -> tuple
     found = known.get(name)
     if found is None or found.name is None:
         raise InputError(f"no option{meant_or_known(key, known)}", path=path)
+    # A table gives numbers by name; the option says what is typed between them.
+    _, _, between = (found.metavar or "").partition("NAME=NUMBER")
+    if between and isinstance(value, dict | list):
+        several = value if isinstance(value, list) else [value]
+        value = ",".join(numbers_text(one, between[0]) for one in several)
     if isinstance(value, dict) or (isinstance(value, bool) and not found.is_flag):
         raise InputError(f"{value!r} is not a value of --{name}", path=path)
     if found.is_flag and not isinstance(value, bool):

@@ -76,6 +76,8 @@ def _network(text: str, called: str) -> str:
 def axis_of(option: Option[Any]) -> Axis:
     """Return an option as an axis."""
     given: dict[str, Any] = {"name": option.name, "help": option.said()}
+    if option.unit.startswith("NAME=NUMBER"):
+        given["metavar"] = f"{option.unit},…"
     if option.is_switch:
         given["metavar"] = "on,off"
         given["read"] = lambda text, called: "on" if option.read([text], called) else "off"

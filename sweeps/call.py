@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..auction.parts.workers import end_if_spawned
 from ..cluster.errors import OptionError
 from ..cluster.keywords import of_type, whole, with_names
+from ..cluster.option_fields import numbers_text
 from ..cluster.snapshot import Snapshot
 from ..cluster.tabular import Tabular, chart, rows_of
 from ..cluster.text import did_you_mean, plural, shown
@@ -149,7 +150,8 @@ def _values(name: str, given: Any) -> tuple[Value, ...]:
         raise OptionError(f"{name}: a sweep has no such option{did_you_mean(name, AXES)}")
     if isinstance(given, str) and name != "policy":
         return AXES[name].values(given, name)
-    several = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    is_list = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
+    several = list(given) if is_list else [given]
     values = tuple(_value(name, one) for one in several)
     if not values:
         raise OptionError(f"{name}: an empty list has no run")
@@ -162,7 +164,7 @@ def _value(name: str, one: Any) -> Value:
     if name == "policy":
         policy: str | Factory = one
         return name_of(policy)
-    text = ("off", "on")[one] if isinstance(one, bool) else str(one)
+    text = ("off", "on")[one] if isinstance(one, bool) else numbers_text(one)
     return AXES[name].values(text, name)[0]
 
 

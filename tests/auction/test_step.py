@@ -472,7 +472,12 @@ def test_what_steers_the_search_is_an_option() -> None:
     plain = schedule(cluster, work_limit=5)
     steered = schedule(cluster, work_limit=5, search_parameters="moves=1:near=0.02")
     assert steered.objective.priority == plain.objective.priority
-    assert schedule(cluster, work_limit=5, search_parameters={"moves": 1, "near": 0.02}) == steered
+    parameters = {"moves": 1, "near": 0.02}
+    assert schedule(cluster, work_limit=5, search_parameters=parameters) == steered
+    options = StepOptions(search_parameters=parameters)
+    parameters["moves"] = 9
+    # A record is frozen, whatever becomes of the mapping.
+    assert hash(options) == hash(StepOptions(search_parameters="moves=1:near=0.02"))
     for text, says in (
         ("move=1", "search_parameters: the search has no parameter move"),
         ("moves", "search_parameters: 'moves' is not NAME=NUMBER"),

@@ -23,7 +23,7 @@ from support.sweeps import GRID, RUNS, TRACE, rows_of, small, workload
 
 import aucsched as package
 from aucsched.cli import run
-from aucsched.formats.native.cluster_file import load_snapshot
+from aucsched.formats.native.cluster_file import load_snapshot, snapshot_to_json
 from aucsched.models.winners.spawning import spawning
 from aucsched.simulation.negotiated.negotiation_options import SWEPT
 from aucsched.sweeps.axes import AXES
@@ -565,3 +565,25 @@ def test_threads_that_spawn_at_once_leave_the_script_where_it_was() -> None:
     for thread in threads:
         thread.join()
     assert sys.modules["__main__"] is main
+
+
+def test_numbers_by_name_may_be_a_table_of_the_configuration_or_a_mapping(tmp_path: Path) -> None:
+    snapshot = package.Snapshot(nodes=[package.Node(name="n", cores=8)])
+    (tmp_path / "s.json").write_text(snapshot_to_json(snapshot))
+    (tmp_path / "c.toml").write_text(
+        "[schedule]\nsearch-parameters = {moves = 50}\n"
+        "[sweep]\nsearch-parameters = [{moves = 50}, {moves = 4, near = 0.02}]\n"
+        "[simulate]\norder = 'multifactor'\nmultifactor = {age = 2, size = 1}\n"
+    )
+    config, table = ["--config", str(tmp_path / "c.toml")], tmp_path / "t.csv"
+    path = str(tmp_path / "s.json")
+    assert run([*config, "schedule", path, "--work-limit", "1"]) == 0
+    assert run([*config, "sweep", path, "--work-limit", "1", "-o", str(table), "--workers", "1"]) == 0
+    assert [row["search_parameters"] for row in rows_of(table)] == ["moves=50", "moves=4:near=0.02"]
+    assert run([*config, "simulate", str(TRACE), "--policy", "easy"]) == 0
+    swept = package.sweep(
+        snapshot, search_parameters=[{"moves": 50}, {"moves": 4, "near": 0.02}], work_limit=1
+    )
+    assert swept.columns["search_parameters"] == ["moves=50", "moves=4:near=0.02"]
+    swept = package.sweep(snapshot, search_parameters={"moves": 50}, work_limit=1)
+    assert swept.columns["search_parameters"] == ["moves=50"]
