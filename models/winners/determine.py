@@ -56,7 +56,8 @@ class Winners(Tabular):
         gap: (bound − value) / value; 0 where both are equal, infinite where only the value is 0.
         proved: no award is worth more than this one.
         status: ``optimal`` where it is proved, with any second objective; else ``feasible``.
-        prices: of one of each item, by name: what bids outbid each other up to, at the bound.
+        prices: of one of each item, by name: what bids outbid each other up to, at the bound. One
+            that no float holds, as of an item counted in 10^-299, is the largest float.
         seconds: of wall time, reading what was given included.
         parameters: what steered the search otherwise than by default, by name.
 
@@ -381,7 +382,9 @@ def _prices(lot: ProblemInstance, price: FloatArray) -> dict[Hashable, float]:
     """Return the price of each item; what cannot bind costs nothing."""
     prices = np.zeros(len(lot.items))
     prices[lot.packing.origin] = price
-    return dict(zip(lot.items, (prices / lot.unit).tolist(), strict=True))
+    with np.errstate(over="ignore"):
+        of_one = np.minimum(prices / lot.unit, np.finfo(np.float64).max)
+    return dict(zip(lot.items, of_one.tolist(), strict=True))
 
 
 #: Steps of the first search before there are others, and how many there are then.

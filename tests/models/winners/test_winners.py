@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import sys
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -185,6 +187,15 @@ def test_prices_are_of_one_however_bids_are_given() -> None:
     assert tuples.prices["gpu"] == pytest.approx(winners(arrays, [8]).prices[0], rel=0.01)
     assert tuples.prices["gpu"] > 0
     assert halves.prices["gpu"] == pytest.approx(8 * tuples.prices["gpu"])
+
+
+def test_a_price_above_every_float_is_the_largest() -> None:
+    tiny = Decimal(10) ** -299
+    bids = [("a", 10**21, {"x": 2 * tiny}), ("b", 9 * 10**20, {"x": tiny}), ("c", 5 * 10**20, {"x": tiny})]
+    found = winners(bids, {"x": 2 * tiny}, work_limit=5)
+    assert found.chosen == (1, 2)
+    assert found.prices == {"x": sys.float_info.max}
+    assert json.loads(found.to_json())["prices"] == found.prices
 
 
 def test_prices_support_the_bound() -> None:
