@@ -250,6 +250,22 @@ def test_a_proof_of_what_all_jobs_can_win_holds_for_an_award_that_ties_with_it()
     assert best.answer.priority == objective.priority == objective.bound == 10
 
 
+def test_the_bound_of_an_auction_is_none_on_an_award_over_other_bids() -> None:
+    """Jobs 388 and 451 bid alone before; the four bids of all jobs promise no more than 582."""
+    nodes = [{"name": f"n{place}", "cores": cores} for place, cores in enumerate([8, 12, 4, 4, 4])]
+    jobs = [
+        {"priority": 3, "cores": 4, "nodes": 2},
+        {"priority": 388, "cores": 8, "nodes": 1},
+        {"priority": 579, "cores": 24, "nodes": 3},
+        {"priority": 451, "cores": 20},
+    ]
+    options = StepOptions(work_limit=2, promise="none", reserve=0, max_bids=4, model="aucsched2")
+    objective = take_step(snapshot(nodes, jobs), options).schedule.objective
+    assert objective.priority == 388 + 451
+    assert objective.bound is not None
+    assert objective.bound >= objective.priority
+
+
 def test_an_award_that_stays_in_play_keeps_the_reservation_of_the_first_job_that_waits() -> None:
     """Two jobs that bid alone are worth more than the first in the queue, which is reserved for now."""
     nodes = [{"name": f"n{place}", "cores": cores} for place, cores in enumerate([12, 8, 4, 12, 8])]
