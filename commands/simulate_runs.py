@@ -163,7 +163,8 @@ def _runs_on_nodes(
     """Play a workload of nodes; ``each`` has options of a run, ``options`` those of the machine."""
     from ..cluster.workload import outages_by_node
     from ..formats.native.cluster_file import parse_workload
-    from ..simulation.nodes.node_policies import play, unread_members
+    from ..simulation.nodes.node_policies import play
+    from ..simulation.nodes.node_result import unread_members
 
     chosen = [_chosen_options(one) for one in each]
     with errors_in(path):

@@ -19,7 +19,7 @@ from ..cluster.tabular import chart as drawing
 from ..cluster.text import plural
 from ..cluster.value_types import shortest
 from ..formats.swf import SwfField, SwfLog, number_text
-from .log_columns import Workload
+from .log_columns import Workload, describe_dropped
 from .placement import Runs, Stay, lowest_first
 from .report import FORMAT, RunReport, count_lines, metric_lines, speed_line
 from .stepping import LEFT_WAITING, NEVER, StoppedRun
@@ -343,13 +343,20 @@ class Simulation(RunReport):
         figure: Figure = drawing(path, *where)(self, name=self.name)
         return figure
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What of the log or workload the run did not look at, a text each."""
+        jobs = self.workload
+        return (describe_dropped(jobs.dropped, jobs.rows),) if any(jobs.dropped.values()) else ()
+
     def title(self) -> str:
-        """Return the run in one line."""
+        """Return the run in one line, with its notes."""
         wait = self.metrics.get("wait_mean_s")
         mean = "" if wait is None else f", mean wait {wait:.6g} s"
         left = len(self.never_started)
         jobs = plural(len(self.started), "job") + (f", {left} never started" if left else "")
-        return f"{self.name}: {self.policy}, {jobs}{mean}".removeprefix(": ")
+        told = f"{self.name}: {self.policy}, {jobs}{mean}".removeprefix(": ")
+        return "; ".join((told, *self.notes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

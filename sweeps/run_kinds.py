@@ -43,8 +43,8 @@ from ..simulation.nodes.node_policies import (
     NodeOptions,
     play,
     step_options,
-    unread_members,
 )
+from ..simulation.nodes.node_result import unread_members
 from ..simulation.policy_names import policy_with_parameters, with_parameters
 from ..simulation.result import Simulation
 from ..simulation.simulate_options import (

@@ -1,7 +1,7 @@
 """Every policy of node-level simulations by name, and one call that plays a workload."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -14,7 +14,7 @@ from ...cluster.option_table import AuctionOptions, PresetOption
 from ...cluster.promises import BACKFILL, NONE
 from ...cluster.resources.allocation import Allocation, StartingJob, allocation_of_resources
 from ...cluster.resources.demand import Demand
-from ...cluster.text import did_you_mean, plural
+from ...cluster.text import did_you_mean
 from ...cluster.workload import ClusterWorkload
 from ..own_policy import ActiveJob, MachineView, QueuedJob, is_own, own_policy, stepped
 from ..simulate_options import EVOLVING, LOG_POLICIES, MALLEABLE_POLICIES, NodeKeywords, NodeRecord
@@ -117,17 +117,6 @@ READ_BY: dict[str, tuple[str, ...]] = {
     "window": (*_SLURM, *MODELS),
     "reserve": ("reservations", *MODELS),
 }
-
-
-#: Members of arriving jobs that only negotiations read.
-_NEGOTIATED = ("not_before_s", "deadline_s", "budget_core_h")
-
-
-def unread_members(workload: ClusterWorkload) -> Iterator[str]:
-    """Yield which members of a workload's jobs no simulation of nodes looks at."""
-    for name in _NEGOTIATED:
-        if count := sum(getattr(arriving, name) is not None for arriving in workload.jobs):
-            yield f"{name} of {plural(count, 'job')} is not looked at: aucsched negotiate honours it"
 
 
 def _queue_policy(options: NodeOptions, machine: Machine, reservations: int) -> NodePolicy:

@@ -1,7 +1,7 @@
 """A finished node-level simulation: result.py's, and where each job ran (Soner, section 7.4)."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
@@ -33,6 +33,15 @@ _COLUMNS = (
 )
 #: Jobs that never start which the table names before it says how many more there are.
 _LISTED = 5
+#: Members of arriving jobs that only negotiations read.
+_NEGOTIATED = ("not_before_s", "deadline_s", "budget_core_h")
+
+
+def unread_members(workload: ClusterWorkload) -> Iterator[str]:
+    """Yield which members of a workload's jobs no simulation of nodes looks at."""
+    for name in _NEGOTIATED:
+        if count := sum(getattr(arriving, name) is not None for arriving in workload.jobs):
+            yield f"{name} of {plural(count, 'job')} is not looked at: aucsched negotiate honours it"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -91,6 +100,11 @@ class NodeSimulation(Simulation):
         """Return reasons by job number as rows with the jobs' ids, in order of arrival."""
         jobs = self.cluster.jobs
         return [{"job": jobs[one].job.id, "reason": why} for one, why in sorted(reasons.items())]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What of the workload no simulation of nodes looks at, a text each."""
+        return tuple(unread_members(self.cluster))
 
     @property
     def first_s(self) -> float:

@@ -415,6 +415,9 @@ def test_what_runs_do_not_look_at_is_noted(tmp_path: Path) -> None:
         for words in (("simulate", source), ("sweep", source, "--policy", "easy", "-o", table)):
             done = aucsched(*words)
             assert (done.returncode, said in done.stderr, done.stderr.count("\n")) == (0, True, 1), done
+        found = package.simulate(source)
+        assert [said in note for note in found.notes] == [True]
+        assert found.title().endswith(f"; {found.notes[0]}")
         table.unlink()
         table.with_name("t.csv.journal").unlink()
 
