@@ -57,7 +57,7 @@ class Winners(Tabular):
         proved: no award is worth more than this one.
         status: ``optimal`` where it is proved, with any second objective; else ``feasible``.
         prices: of one of each item, by name: what bids outbid each other up to, at the bound. One
-            that no float holds, as of an item counted in 10^-299, is the largest float.
+            that no float holds, as for an item counted in 10^-299, is the largest float.
         seconds: of wall time, reading what was given included.
         parameters: what steered the search otherwise than by default, by name.
 
