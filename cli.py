@@ -20,7 +20,7 @@ from .commands.groups import LazyGroup, read_config
 from .commands.outputs import say
 from .commands.streams import OutputLostError, give_up_output, prepare_streams
 
-#: Where each command stands here (and its name, where not its file's) -> one line for --help.
+#: Where each command stands here (and its name, where not its file's) -> its help's first line.
 COMMANDS = {
     "commands.schedule": "Run one auction over a snapshot and print who starts where.",
     "commands.schedule:explain": "Say why one job starts or waits, and what it bid on.",
@@ -36,7 +36,7 @@ COMMANDS = {
     "commands.snapshot:schema": "Print the JSON Schema of a snapshot, workload, schedule or plan.",
     "commands.examples": "List or copy the bundled examples; make the benchmarks' snapshots.",
     "commands.shell:man": "Write the man pages into a folder.",
-    "commands.shell:completion": "Print the completion script of a shell.",
+    "commands.shell:completion": "Print the completion script of a shell, to be read at its start.",
     "commands.snapshot": "Make a snapshot of a live cluster or of its saved output.",
     "commands.slurm": "Schedule a live Slurm from outside: watch it, run behind a gate, hand back.",
     "commands.snapshot:topology": "Check a network as a graph; describe it and draw it.",

@@ -154,10 +154,11 @@ def _check(workload: str, options: dict[str, Any]) -> None:
 @click.option("--snapshot-out", type=OUTPUT, help="The snapshot as it is afterwards.")
 @output_options
 def evolve(snapshot: str, requests: str | None, out: Output, **options: Any) -> None:
-    """Serve requests of SNAPSHOT's running jobs (a file, - for standard input), start its queue.
+    """Serve running jobs' requests for more resources, then start the queue.
 
-    Requests are served first come, first served: from what is idle, else by stopping preemptible
-    jobs, else by shrinking malleable ones, as far as the limits on the delay of queued jobs allow.
+    SNAPSHOT is a file, or - for standard input. Requests are served first come, first served: from
+    what is idle, else by stopping preemptible jobs, else by shrinking malleable ones, as far as the
+    limits on the delay of queued jobs allow.
     """
     from ..auction.options import StepOptions
     from ..cluster.promises import PLAN
@@ -229,10 +230,12 @@ def _text(found: Evolution) -> str:
 @depth_options
 @link_options
 def dynsched(snapshot: str, **options: Any) -> None:
-    """Hold SNAPSHOT's nodes, running jobs and queue; answer its jobs' DYN_REQUEST and DYN_RELEASE.
+    """Answer running applications that ask for more cores.
 
-    The clock begins at the snapshot's time and counts real seconds. A killed process started again
-    with its journal resumes where it ended. The command ends when no job runs and none waits.
+    The process holds SNAPSHOT's nodes, running jobs and queue, and answers DYN_REQUEST and
+    DYN_RELEASE. The clock begins at the snapshot's time and counts real seconds. A killed process
+    started again with its journal resumes where it ended. The command ends when no job runs and
+    none waits.
     """
     from ..formats.native.cluster_file import load_snapshot, snapshot_to_json
     from ..negotiation.evolving import dynamic_scheduler as machine

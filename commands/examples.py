@@ -219,10 +219,10 @@ EXAMPLES = LISTED.files
 )
 @click.option("-o", "--output", type=OUTPUT, help="File for the instance instead of standard output.")
 def examples(folder: Path | None, kind: str | None, seed: int | None, output: Path | None) -> None:
-    """List the examples, or copy them all into FOLDER; it overwrites no file.
+    """List or copy the bundled examples; make the benchmarks' snapshots.
 
-    With --instance, write a snapshot of the set that the benchmarks solve; a seed gives the same
-    bytes every time.
+    The copies in FOLDER overwrite no file. With --instance, write a snapshot of the set that the
+    benchmarks solve; a seed gives the same bytes every time.
     """
     if kind is not None:
         from ..formats.writing import write_bytes

@@ -66,7 +66,7 @@ _BACK_S = 30 * 86_400
 @html_option
 @output_options
 def gain(history: str | None, out: Output, **options: Any) -> None:
-    """Say what you would gain: your own starts, backfill's and the auction's, over the same jobs.
+    """Compare a site's history with backfill and the auction on the same jobs.
 
     Give the output of sacct and the nodes; or slurm, to ask the live cluster about the last 30 days
     or since --since; or a workload with started_s.
@@ -220,11 +220,11 @@ class ForecastRecord:
 @top_option
 @output_options
 def forecast(snapshot: str, jobs: tuple[str, ...], out: Output, **options: Any) -> None:
-    """Say when the pending jobs of SNAPSHOT (a file, - or slurm) will start: P10, P50 and P90.
+    """Say when pending jobs will start: P10, P50 and P90 of each.
 
-    One start in ten comes before P10, one in two before P50, nine in ten before P90. aucsched
-    simulates the queue many times from now on, with run times like those of the history. By limits
-    is the start if every job runs to its limit.
+    SNAPSHOT is a file, - or slurm. One start in ten comes before P10, one in two before P50, nine
+    in ten before P90. aucsched simulates the queue many times from now on, with run times like
+    those of the history. By limits is the start if every job runs to its limit.
     """
     from ..api.forecasts import forecast as forecasts_of
     from ..reports.forecast_text import forecast_page, render_forecasts

@@ -249,10 +249,11 @@ def keep_runs(play: Play, done: Mapping[str, JobReport], options: dict[str, Any]
     help="Replay a .jsonl trace instead of WORKLOAD; fail where it differs.",
 )
 def negotiate(workload: str | None, **options: Any) -> None:
-    """Negotiate WORKLOAD: esp (the thesis's 228 jobs), or a workload file (- reads standard input).
+    """Let the batch scheduler and the runtime scheduler negotiate.
 
-    The batch scheduler has the queue; the runtime scheduler has the nodes and the running jobs. An
-    offer names idle nodes. A Map says which queued jobs would start on which of them. If the batch
+    WORKLOAD is esp (the thesis's 228 jobs), or a workload file (- reads standard input). The batch
+    scheduler has the queue; the runtime scheduler has the nodes and the running jobs. An offer
+    names idle nodes. A Map says which queued jobs would start on which of them. If the batch
     scheduler rejects an offer, the runtime scheduler shrinks or grows running jobs (a
     transformation) and offers again. The messages up to the starts are a transaction.
     """

@@ -368,9 +368,10 @@ def _check_own(found: Mapping[str, Mapping[str, Any]]) -> None:
 @link_options
 @click.option("--jobs-out", type=OUTPUT, help="CSV with one row for each job.")
 def ibsched(workload: str, **options: Any) -> None:
-    """Hold WORKLOAD's queue (esp, or a workload file) and map it to what irtsched offers.
+    """Run the batch scheduler of a negotiation with an irtsched process.
 
-    Both processes read the same WORKLOAD.
+    It holds WORKLOAD's queue (esp, or a workload file) and maps it to what irtsched offers. Both
+    processes read the same WORKLOAD.
     """
     from ..formats.writing import write_text
     from ..negotiation.batch import ibsched as machine
@@ -416,10 +417,12 @@ def ibsched(workload: str, **options: Any) -> None:
 @link_options
 @result_options
 def irtsched(*, workload: str | None, clusters: Path | None, **options: Any) -> int | None:
-    """Hold WORKLOAD's nodes and running jobs, offer what is idle to ibsched, and print the metrics.
+    """Run the runtime scheduler of a negotiation with an ibsched process.
 
-    Both processes read the same WORKLOAD. The simulated clock is kept here. With --clusters one
-    process holds several clusters, each with an ibsched, a clock and a journal of its own.
+    It holds WORKLOAD's nodes and running jobs, offers what is idle to ibsched, and prints the
+    metrics. Both processes read the same WORKLOAD. The simulated clock is kept here. With
+    --clusters one process holds several clusters, each with an ibsched, a clock and a journal of
+    its own.
     """
     if clusters is not None:
         only_option("clusters", "its file has them")

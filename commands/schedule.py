@@ -87,7 +87,10 @@ def schedule(
     topology: str | None,
     **options: Any,
 ) -> None:
-    """Run one auction over SNAPSHOT (a file, - for standard input) and print who starts where."""
+    """Run one auction over a snapshot and print who starts where.
+
+    SNAPSHOT is a file, or - for standard input.
+    """
     entered = perf_counter()
     from ..auction.options import options_with_preset
     from ..auction.step import run_step
@@ -162,11 +165,12 @@ def explain(
     history: str | None,
     **options: Any,
 ) -> None:
-    """Run the auction over SNAPSHOT and say why JOB (an id) starts or waits; without JOB, prices.
+    """Say why one job starts or waits, and what it bid on.
 
-    The output shows the job's request and its bids, with their cost and what each lacks. It names
-    jobs and nodes that keep it from starting and the least change of its request that would start
-    it. It gives the latest start if running jobs end as estimated. Prices are in objective units.
+    It runs the auction over SNAPSHOT. JOB is an id; without it the output is prices. The output
+    shows the job's request and its bids, with their cost and what each lacks. It names jobs and
+    nodes that keep it from starting and the least change of its request that would start it. It
+    gives the latest start if running jobs end as estimated. Prices are in objective units.
     """
     from ..api.auctions import explain as explained
     from ..auction.explain.overview import Overview
@@ -223,10 +227,10 @@ def _page(found: Explanation | Overview, name: str, starts: Forecasts | None) ->
 @top_option
 @output_options
 def compare(snapshot: str, out: Output, **options: Any) -> None:
-    """Run the auction over SNAPSHOT; compare its award with first-fit by priority and Slurm's plan.
+    """Compare the auction with first-fit by priority and Slurm's own plan.
 
-    Slurm's plan is what its backfill scheduler expected when the snapshot was taken: the jobs'
-    expected_start_time, which aucsched snapshot slurm keeps.
+    All three start the queue of SNAPSHOT. Slurm's plan is what its backfill scheduler expected when
+    the snapshot was taken: the jobs' expected_start_time, which aucsched snapshot slurm keeps.
     """
     from ..api.auctions import compare as compared
     from ..formats.native.cluster_file import load_snapshot
@@ -261,10 +265,11 @@ class PlanOptions:
 @top_option
 @output_options
 def plan(snapshot: str, jobs: int, gantt: Path | None, out: Output) -> None:
-    """Plan SNAPSHOT (a file, or - for standard input): when and where each of its jobs will start.
+    """Plan a snapshot: when and where each of its jobs will start.
 
-    The plan gives each job, by priority, the earliest start that running jobs, licences, advance
-    reservations and jobs planned before it allow. To replan after a change, plan a new snapshot.
+    SNAPSHOT is a file, or - for standard input. The plan gives each job, by priority, the earliest
+    start that running jobs, licences, advance reservations and jobs planned before it allow. To
+    replan after a change, plan a new snapshot.
     """
     from ..auction.planning.plan import plan as make_plan
     from ..formats.native.cluster_file import load_snapshot

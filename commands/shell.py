@@ -16,7 +16,10 @@ _WIDTH = 78
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.pass_context
 def man(context: click.Context, folder: Path) -> None:
-    """Write a man page of each command into FOLDER: man FOLDER/aucsched-schedule.1 reads one."""
+    """Write the man pages into a folder.
+
+    man FOLDER/aucsched-schedule.1 reads one.
+    """
     from ..cluster.text import plural
     from ..formats.writing import write_text
 

@@ -75,10 +75,11 @@ Examples:
 @in_section("Evolving: running jobs of dynamic-esp or quadflow that ask for more", evolving_options)
 @in_section("Output", format_option, output_option, record_options(RunFiles, ForecastOptions))
 def simulate(workload: str, **options: Any) -> None:
-    """Simulate a log (SWF) or a workload of nodes under a policy, and print the metrics.
+    """Simulate a log under a policy and print the metrics.
 
-    A log is read plain or gzip; a workload of nodes comes from aucsched workload; - reads standard
-    input. Under --policy evolving it is dynamic-esp or quadflow, in an order that --seed draws.
+    A log (SWF) is read plain or gzip; a workload of nodes comes from aucsched workload; - reads
+    standard input. Under --policy evolving it is dynamic-esp or quadflow, in an order that --seed
+    draws.
     """
     policies = split_policies(options["policy"])
     if len(policies) > 1:
@@ -138,11 +139,12 @@ _POLICIES = "Play this policy, too, such as slack:factor=0.5."
 def board(
     log: str, policies: tuple[str, ...], processors: int | None, plot: Path | None, out: Output
 ) -> None:
-    """Play LOG, in the Standard Workload Format, under published policies and ours.
+    """Compare published policies and ours on a log.
 
-    The table has the lowest mean bounded slowdown first. SJF, Smith, WFP3, UNICEP and F1 to F4 are
-    queue orders, each under EASY backfilling. A policy is on the edge if it leaves no job unstarted
-    and no other is at least as good in both bounded slowdown and longest wait and better in one.
+    LOG is in the Standard Workload Format. The table has the lowest mean bounded slowdown first.
+    SJF, Smith, WFP3, UNICEP and F1 to F4 are queue orders, each under EASY backfilling. A policy is
+    on the edge if it leaves no job unstarted and no other is at least as good in both bounded
+    slowdown and longest wait and better in one.
     """
     from ..api.simulations import FEWEST_BLOCKS, on_edge
     from ..api.simulations import board as played

@@ -87,7 +87,10 @@ def parse_time(name: str, text: str) -> float:
     "--strict", is_flag=True, help="Refuse a snapshot whose source has rules that aucsched ignores."
 )
 def check(snapshot: str, out: Output, *, strict: bool) -> None:
-    """Read SNAPSHOT (a file, or - for standard input), check it, and report what it holds."""
+    """Read a snapshot, check it, and report what it holds.
+
+    SNAPSHOT is a file, or - for standard input.
+    """
     from ..auction.explain.snapshot_report import render_report, report_on
     from ..cluster.errors import shown_name
     from ..cluster.text import plural
@@ -107,10 +110,11 @@ def check(snapshot: str, out: Output, *, strict: bool) -> None:
 @plot_option("Picture of the network: nodes by leaf group, and their order")
 @output_options
 def topology(topology: str, plot: Path | None, out: Output) -> None:
-    """Check a network as a graph and describe it: levels, groups, distances, order of its nodes.
+    """Check a network as a graph; describe it and draw it.
 
-    TOPOLOGY is topology.conf, topology.yaml, scontrol show topology, a snapshot or workload, the
-    topology member of one, GraphML, node-link JSON (- for standard input); or torus:16x8x8,
+    The output has its levels, groups and distances, and the order of its nodes. TOPOLOGY is
+    topology.conf, topology.yaml, scontrol show topology, a snapshot or workload, the topology
+    member of one, GraphML, node-link JSON (- for standard input); or torus:16x8x8,
     dragonfly:9x4x2x2 (groups, routers of each, nodes and global links of a router), fat-tree:3x16
     (levels, radix), blocks:8x18 (blocks, nodes of each).
     """
@@ -137,7 +141,10 @@ _FILES = ("snapshot", "workload", "schedule", "plan")
 @click.argument("name", metavar="|".join(_FILES), type=click.Choice(_FILES))
 @output_option
 def schema(name: str, output: Path) -> None:
-    """Print the JSON Schema (2020-12) of a snapshot, a workload, a schedule or a plan file."""
+    """Print the JSON Schema of a snapshot, workload, schedule or plan.
+
+    The draft is 2020-12.
+    """
     from ..cluster.tabular import indented_json
     from ..formats.native.json_schema import schema_of
     from ..formats.writing import write_text

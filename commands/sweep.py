@@ -68,7 +68,7 @@ class RunOptions:
 def sweep(
     source: str, outputs: tuple[Path, ...], plot: Path | None, html: Path | None, **options: Any
 ) -> None:
-    """Run every combination of options over a snapshot or a workload, in parallel processes.
+    """Run every combination of options in parallel; can be resumed.
 
     Options with N,… or NAME,… take lists: --window 25,50,100; each of several policies gets what it
     reads. Give the same command again to resume a stopped sweep: only runs in progress are lost.

@@ -32,11 +32,12 @@ _MOST_ROWS = 40
 @output_options
 @click.pass_obj
 def winners(began: float | None, /, file: str, export: str | None, out: Output, **options: Any) -> None:
-    """Say which bids of FILE win (CATS's format or JSON, plain or gzip; - for standard input).
+    """Determine the winning bids of a file, with a bound and prices of items.
 
-    The winners maximise the sum of values within capacities and groups. Status optimal: that is
-    proved. Status feasible: the bound says how much more the sum could be. A time limit includes
-    reading FILE, not standard input. Formats: docs/winners.md.
+    FILE is JSON or in CATS's format, plain or gzip; - is standard input. The winners maximise the
+    sum of values within capacities and groups. Status optimal: that is proved. Status feasible: the
+    bound says how much more the sum could be. A time limit includes reading FILE, not standard
+    input. Formats: docs/winners.md.
     """
     entered = perf_counter()
     from ..formats.auction_file import exact_number, load_auction

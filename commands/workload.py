@@ -259,7 +259,7 @@ def fit_log(log: str, output: Path) -> None:
 
 @click.group(cls=HelpGroup)
 def workload() -> None:
-    """Describe and make workloads."""
+    """Describe logs; make and import workloads."""
 
 
 for _command in (*GENERATORS, *IMPORTS, ischeduler, fit_log):

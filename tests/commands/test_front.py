@@ -11,12 +11,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import click
 import pytest
 from support.build import snapshot
 
 from aucsched import Award, BidClass, Node, Refusal, Resources, Snapshot, schedule
 from aucsched.auction.explain.comparison import first_fit_by_priority
-from aucsched.cli import COMMANDS, run
+from aucsched.cli import COMMANDS, cli, run
 from aucsched.cluster.schedule import Objective, Schedule, Status
 from aucsched.reports import console_tables
 from aucsched.reports.console_tables import Column, LiteralConsole, Wrapped, table_of
@@ -70,6 +71,11 @@ def test_nothing_is_suggested_for_what_resembles_nothing(capsys: pytest.CaptureF
 
 def test_every_command_has_one_line_of_help() -> None:
     assert all(line.endswith(".") and len(line) < 80 for line in COMMANDS.values())
+    # The table is there for speed: what it says is what each command's own help begins with.
+    context = click.Context(cli)
+    commands = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    own = {name: str(one and one.help).partition("\n\n")[0] for name, one in commands.items()}
+    assert own == dict(zip(own, COMMANDS.values(), strict=True))
 
 
 @pytest.mark.parametrize(
