@@ -356,10 +356,10 @@ class Forecaster:
         jobs = self._jobs
         last = jobs.count
         first = max(0, last - _PAST)
-        if last - first < _KNOWN or now <= jobs.submit[first]:
+        if last - first < _KNOWN or now <= jobs.came[first]:
             first = last
         known = slice(first, last)
-        span = 0.0 if first == last else now - float(jobs.submit[first])
+        span = 0.0 if first == last else now - float(jobs.came[first])
         days, weeks = min(int(span / _DAY_S), _DAYS), min(int(span / _DAY_S / _WEEK), _DAYS // _WEEK)
         chosen, of_week = self._share_of_day
         back = 1.0 + np.floor(chosen * days)
@@ -368,7 +368,7 @@ class Forecaster:
         moments = now - (back * _DAY_S if days else (1.0 - chosen) * span)
         run = np.where(jobs.run[known] >= 0, jobs.run[known], 0.5 * jobs.limit[known])
         came = jobs.taken(known, run=run, share=jobs.share[known], chance=np.zeros((0, 0)))
-        return Past(came, moments)
+        return Past(came._replace(submit=jobs.came[known]), moments)
 
     def _taken(self, number: int) -> Ints:
         """Return cores from the first pools that a job can use."""
@@ -390,6 +390,8 @@ class _Columns:
         jobs = 256
         self.size = np.zeros(jobs, np.int64)
         self.limit, self.submit, self.rank = np.zeros(jobs), np.zeros(jobs), np.zeros(jobs)
+        #: The times of submission, each at least the one before: where times run backwards.
+        self.came = np.zeros(jobs)
         self.start, self.run, self.share = np.full(jobs, -1.0), np.full(jobs, -1.0), np.ones(jobs)
         self.pools, self.held = np.zeros(jobs, np.int64), np.zeros((jobs, pools), np.int64)
         self.rows = np.full((jobs, len(FADING)), -1, np.int64)
@@ -398,13 +400,24 @@ class _Columns:
         """Add a job with its rows of run times and its user's mean share; return its number."""
         number = self.count
         if number == len(self.size):
-            for name in ("size", "limit", "submit", "rank", "start", "run", "share", "pools", "held", "rows"):
+            for name in (
+                "size",
+                "limit",
+                "submit",
+                "came",
+                "rank",
+                "start",
+                "run",
+                "share",
+                "pools",
+                "held",
+                "rows",
+            ):
                 column = getattr(self, name)
                 setattr(self, name, np.concatenate([column, np.full_like(column, -1)]))
         self.requests.append(job)
-        # A record whose times run backwards is read in its own order.
-        before = self.submit[number - 1] if number else job.submit_s
-        self.submit[number] = max(job.submit_s, before)
+        self.submit[number] = job.submit_s
+        self.came[number] = max(job.submit_s, self.came[number - 1]) if number else job.submit_s
         self.size[number], self.limit[number] = job.cores, _limit(job.limit_s)
         self.pools[number], self.rank[number] = job.pools, job.rank
         self.rows[number], self.share[number] = rows, share

@@ -305,11 +305,9 @@ class NodeKernel:
         wants_more = self.policy.wants_more or self.machine.columns.pools.counts_step
         if not len(self.queue):
             return
-        every_s = self.interval_s if wants_more else None
-        if self.interval_s is None:
-            every_s = self.policy.wakeup_s
-        if every_s is not None:
-            self._plan(turn_after(now, every_s))
+        for every_s in (self.policy.wakeup_s, self.interval_s if wants_more else None):
+            if every_s is not None:
+                self._plan(self._at_interval(turn_after(now, every_s)))
         if (alarm := self.policy.alarm) is not None and now < (time := self._at_interval(alarm)):
             self._plan(time)
 
@@ -407,5 +405,6 @@ def _run_time(arriving: ArrivingJob, allocation: Allocation) -> tuple[float, boo
         for kind, counts in allocation.held.gres.items()
         if kind in names or kind.partition(":")[0] in names
     )
-    run, limit = arriving.run_time_with(fewest, allocated), arriving.job.time_limit_s
+    run = arriving.run_time_with(fewest, allocated)
+    limit = arriving.job.limit_on_s(len(allocation.nodes))
     return (run, False) if limit is None or run <= limit else (float(limit), True)

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 
@@ -103,7 +103,8 @@ class Machine:
         if lack is not None:
             raise AwardError(f"job {demand.job.id} starts at {now:g}: {pools.words(lack)}")
         pools.take(demand.job, held)
-        cores, end = int(held.cores.sum()), now + demand.limit_s
+        limit = demand.job.limit_on_s(len(allocation.nodes))
+        cores, end = int(held.cores.sum()), inf if limit is None else now + limit
         holding = Holding(end=end, allocation=allocation, demand=demand, start_s=now, cores=cores)
         self.running[demand.index] = holding
         self._put(demand.index, allocation)

@@ -262,7 +262,7 @@ class NodeSimulation(Simulation):
         work = []
         for demand in self.demands:
             arriving = jobs[demand.index]
-            limit = arriving.job.time_limit_s
+            limit = arriving.job.limit_on_s(demand.fewest_nodes)
             run = arriving.run_time_s if limit is None else min(arriving.run_time_s, limit)
             work.append(run * demand.job.request.fewest_cores)
         return fsum(work) / self.workload.requests.processors

@@ -73,6 +73,17 @@ def test_forecasts_of_a_snapshot_are_ordered_and_say_never() -> None:
     assert found.title() == "forecast of 3 jobs, 1 of them never"
 
 
+def test_under_response_a_job_has_waited_since_it_came_whatever_came_before_it_in_the_queue() -> None:
+    now, whole = 100_000, au.Request(cores=4)
+    node = au.Node(name="n1", total=au.Resources(cores=4), free=au.Resources(cores=0))
+    running = au.RunningJob(id="R", nodes={"n1": au.Resources(cores=4)}, end_time=now + 100)
+    new = au.Job(id="new", priority=9, request=whole, time_limit_s=1000, submit_time=now - 5)
+    old = au.Job(id="old", priority=1, request=whole, time_limit_s=1000, submit_time=0)
+    queue = au.Snapshot(nodes=[node], running=[running], jobs=[new, old], time=now)
+    found = forecast(queue, objective="response", futures=5).columns
+    assert dict(zip(found["job"], found["plan_s"], strict=True)) == {"old": 100, "new": 1100}
+
+
 @pytest.mark.parametrize("objective", ["priority", "response"])
 def test_who_starts_now_is_who_schedule_starts(objective: Literal["priority", "response"]) -> None:
     now = load_snapshot(FULL)

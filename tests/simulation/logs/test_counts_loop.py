@@ -131,6 +131,7 @@ def test_numbers_that_floats_do_not_hold_are_played_in_python() -> None:
     assert not huge.columns().is_exact
     mixed = replace(huge, run=(0.5, *huge.run[1:]))
     assert not mixed.columns().is_exact
+    assert replace(workload_of([J(3, 10, 1, 10)] * 2, 1), run=(0.5, 2)).columns().is_exact
     starts = simulate_counts(huge, make_policy("easy", huge.requests))
     assert starts == [number * 10**15 for number in range(10)]
 

@@ -11,7 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucsched import ArrivingJob, ClusterWorkload, Job, License, Node, Request, Resources
+from aucsched import (
+    ArrivingJob,
+    ClusterWorkload,
+    Job,
+    License,
+    Node,
+    Request,
+    Resources,
+    Span,
+    simulate,
+)
 from aucsched.auction.forecast import Forecast
 from aucsched.simulation.events import turn_of
 from aucsched.simulation.nodes.backfill import Backfill, PlannedBackfill
@@ -82,6 +92,21 @@ def test_between_turns_only_the_front_starts() -> None:
     # A holds one node; B, at the front, needs two. C could pass at once, and does so at the turn at 30.
     jobs = (job("A", 4, 40), job("B", 8, 100, at_s=1), job("C", 4, 10, at_s=2), job("D", 1, 10, at_s=30))
     assert starts(workload(*jobs)) == {"A": 0, "B": 40, "C": 30, "D": 140}
+
+
+@pytest.mark.parametrize("policy", ["backfill-slurm", "backfill-planned"])
+def test_there_is_a_turn_though_nothing_happens_between_passes_at_an_interval(policy: str) -> None:
+    jobs = (job("A", 3, 1000), job("B", 4, 1000, at_s=5), job("C", 1, 500, at_s=12))
+    result = simulate(workload(*jobs, nodes=1), policy, interval_s=10)
+    assert result.columns["start_s"] == [0, 1000, 30]
+
+
+@pytest.mark.parametrize(("run_s", "ends"), [(500, 50), (30, 30)])
+def test_a_job_runs_for_its_limit_on_its_number_of_nodes(run_s: int, ends: int) -> None:
+    request = Request(cores=4, nodes=Span.exactly(2))
+    asked = Job(id="1", priority=1, request=request, limits_by_nodes_s={2: 50}, time_limit_s=400)
+    played = replace(workload(), jobs=(ArrivingJob(job=asked, arrival_s=0, run_time_s=run_s),))
+    assert simulate(played, "easy").columns["end_s"] == [ends]
 
 
 def test_the_front_starts_between_turns() -> None:
