@@ -151,11 +151,14 @@ def _read_backfill(conf: str | None, *, is_live: bool) -> tuple[int | None, floa
     from ..slurm.answers.live import CONFIG, ask_slurm
     from ..slurm.answers.policy import backfill_settings
 
-    if conf is not None:
-        return read_document(conf, lambda content: backfill_settings(answered(content)))
-    if is_live:
-        return backfill_settings(answered(ask_slurm(CONFIG)))
-    return None, None
+    if conf is None and not is_live:
+        return None, None
+    notes = Notes()
+    content = ask_slurm(CONFIG) if conf is None else read_document(conf, bytes)
+    with errors_in(conf or " ".join(CONFIG)):
+        found = backfill_settings(answered(content), notes)
+    tell(notes.summary())
+    return found
 
 
 def _with_interval(group: dict[str, Any]) -> dict[str, Any]:
@@ -261,6 +264,7 @@ def _loaded(snapshot: str, history: str | None) -> tuple[Snapshot, str | list[Lo
         return load_snapshot(snapshot), past
     sources, notes = collect(SlurmFiles())
     made, notes = import_slurm(sources, time=time(), schedule_held=False, notes=notes)
+    tell(notes.summary())
     if history is None:
         try:
             past = history_of(ask_sacct(time() - _DAYS * 86_400, None))

@@ -162,11 +162,12 @@ def _runs_on_nodes(
 ) -> list[Simulation]:
     """Play a workload of nodes; ``each`` has options of a run, ``options`` those of the machine."""
     from ..cluster.workload import outages_by_node
-    from ..formats.native.cluster_file import parse_workload
+    from ..formats.native.cluster_file import load_failures, parse_workload
     from ..simulation.nodes.node_policies import play
     from ..simulation.nodes.node_result import unread_members
 
-    chosen = [_chosen_options(one) for one in each]
+    failures = None if options["failures"] is None else load_failures(options["failures"])
+    chosen = [_chosen_options({**one, "failures": one["failures"] and failures}) for one in each]
     with errors_in(path):
         workload = parse_workload(content)
     workload = with_topology(workload, options["topology"])
@@ -174,7 +175,7 @@ def _runs_on_nodes(
     if options["failures"] is not None:
         with errors_in(options["failures"]):
             takes_jobs = {node.name: node.state.takes_jobs for node in workload.nodes}
-            outages_by_node(chosen[0].failures or (), takes_jobs)
+            outages_by_node(failures or (), takes_jobs)
     runs: list[Simulation] = []
     for one in chosen:
         with progress_over(len(workload.jobs), "jobs" if len(each) == 1 else one.policy) as progress:
@@ -186,15 +187,12 @@ def _runs_on_nodes(
 
 def _chosen_options(options: dict[str, Any]) -> NodeOptions:
     """Return the options of a machine of nodes; one that would be ignored is refused."""
-    from ..formats.native.cluster_file import load_failures
     from ..simulation.nodes.node_policies import NodeOptions
 
     check_policy_options(options)
     asked_at(options)
     refuse_given(options, _LOG_OPTIONS, "is for logs; this workload has nodes of its own")
     given = {name: options[name] for name in _NODE_OPTIONS}
-    if given["failures"] is not None:
-        given["failures"] = load_failures(given["failures"])
     if options["reservations"] is not None:
         if given["reserve"] is not None:
             raise OptionError("--reserve and --reservations both say how many blocked jobs get a reservation")

@@ -185,7 +185,7 @@ SNAPSHOT = RunKind(
     title="a snapshot",
     axes=(*_OF_STEP, "topology"),
     uses_seed=lambda _: True,
-    load=parse_snapshot,
+    load=lambda content: parse_snapshot(unpacked(content)),
     resolve=_resolve_step,
     run=_run_step,
     reads=_reads_on_snapshot,
@@ -375,7 +375,7 @@ WORKLOAD = RunKind(
     axes=(*_NODE_AXES, "topology", *SWEPT),
     # Auctions take chances.
     uses_seed=lambda point: _policy_of(point) in MODELS,
-    load=parse_workload,
+    load=lambda content: parse_workload(unpacked(content)),
     resolve=_resolve_nodes,
     run=_run_nodes,
     reads=_reads,

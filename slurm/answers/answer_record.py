@@ -18,6 +18,7 @@ import msgspec
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
+from ...cluster.value_types import YEAR_10000
 from ...formats.file_kinds import is_json
 from ...formats.jsontext import decode, shown
 from ...formats.notes import Notes
@@ -32,8 +33,6 @@ INFINITE = math.inf
 _WRAPPED = {"set", "infinite", "number"}
 #: Slurm's NO_VAL and INFINITE in 32 and 64 bits, which some members show as they are.
 _NO_VALUE = {2**32 - 2, 2**32 - 1, 2**64 - 2, 2**64 - 1}
-#: The last second of the year 9999: later times are no times.
-_LAST_MOMENT = 253402300799
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ class Record:
     def moment(self, name: str) -> int | None:
         """Return a time in seconds since the epoch, None where it is absent, null, not set or 0."""
         value = self.number(name)
-        if value is not None and value > _LAST_MOMENT:
+        if value is not None and value >= YEAR_10000:
             raise self.unknown(name, "a time")
         return value or None
 

@@ -72,7 +72,7 @@ class Paragraph:
             InputError: it is neither.
         """
         value = self.text(key)
-        if not value or value in _NO_LIMIT:
+        if not value or value.upper() in _NO_LIMIT:
             return None
         if not re.fullmatch(r"[0-9]{1,13}", value) or int(value) > LARGEST_COUNT:
             raise self.unknown(key, "a number as Slurm writes it")
@@ -81,12 +81,12 @@ class Paragraph:
     def limit(self, key: str) -> str:
         """Return a limit as it is written, empty where it is absent, unlimited or 0."""
         value = self.text(key)
-        return "" if value == "0" or value in _NO_LIMIT else value
+        return "" if value == "0" or value.upper() in _NO_LIMIT else value
 
     def duration(self, key: str) -> int | None:
         """Return ``1-12:30:00`` in seconds, None where it is absent or unlimited."""
         value = self.text(key)
-        if not value or value in _NO_LIMIT:
+        if not value or value.upper() in _NO_LIMIT:
             return None
         seconds = duration_s(value)
         if seconds is None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple, Self
 
+from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.limits import JobSet, Limit, Owned, of_gres
@@ -14,7 +15,7 @@ from .answer_text import duration_s
 from .limit_records import LimitRecord, read_records
 
 #: ``512``, ``512(128)`` with its use (64 bits: a job without time limit), ``N(0)`` without a limit.
-_COUNT = re.compile(r"(?P<limit>N|\d{1,13})?(?:\((?P<used>\d{1,20})(?:\.\d+)?\))?")
+_COUNT = re.compile(r"(?P<limit>N|\d{1,20})?(?:\((?P<used>\d{1,20})(?:\.\d+)?\))?")
 _AMOUNTS = {"cpu": "cores", "node": "nodes"}
 #: Limits over jobs together that are read: of all, of each user's, of each account's.
 _TOGETHER = {
@@ -224,10 +225,6 @@ def read_limits(
         if entry.account and not entry.user and entry.parent:
             children.setdefault(entry.parent, []).append(entry.account)
             parents[entry.account] = entry.parent
-    # A default table of sacctmgr.
-    is_flat = any(entry.parent is None for entry in entries)
-    if is_flat:
-        notes.unread("limits", f"which accounts are below others is not told: {_FORMAT} tells")
     limits: dict[str, Limit] = {}
     used: dict[str, int] = {}
     each: list[OneJob] = []
@@ -244,9 +241,17 @@ def read_limits(
         limits=tuple(limits.values()),
         each=tuple(each),
         used=used,
-        parents=None if is_flat else parents,
+        parents=parents if _tells_parents(entries, notes) else None,
         qos=frozenset(entry.qos for entry in entries if entry.qos),
     )
+
+
+def _tells_parents(entries: Iterable[LimitRecord], notes: Notes) -> bool:
+    """Return whether the entries tell the accounts above; a default table of sacctmgr does not."""
+    is_told = all(entry.parent is not None for entry in entries)
+    if not is_told:
+        notes.unread("limits", f"which accounts are below others is not told: {_FORMAT} tells")
+    return is_told
 
 
 def _each(
@@ -293,7 +298,13 @@ def _limits_in(entry: LimitRecord, notes: Notes, *, is_safe: bool) -> Iterator[_
         if key not in known:
             continue
         if "TRES" in key:
-            yield from _amounts(entry, name, notes, is_safe=is_safe)
+            for one in _amounts(entry, name, notes, is_safe=is_safe):
+                # Nothing reaches it; it still comes before another's.
+                is_beyond = one.most is not None and one.most > LARGEST_COUNT
+                if is_beyond:
+                    said = f"{entry.name}: {name} of {one.most} {one.what} is beyond all that is counted"
+                    notes.add("limits", f"{said}: it limits nothing")
+                yield one._replace(most=None) if is_beyond else one
         elif key == "MaxWallPJ":
             if (seconds := _wall_s(entry, name)) is not None:
                 yield _Amount(key, "seconds", seconds)

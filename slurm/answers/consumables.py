@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from ...cluster.checks import plain
+from ...cluster.checks import LARGEST_COUNT, plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import License
 from ...formats.file_kinds import is_json
@@ -146,8 +146,10 @@ _MOST_PARTS = 1000
 _NOTHING = {"", "N/A", "null", "none"}
 
 
-def parse_gres(text: str, path: str) -> dict[str, int]:
+def parse_gres(text: str, path: str, beyond: list[str] | None = None) -> dict[str, int]:
     """Return counts by name/type: ``gpu:a100:4(S:0-1),shard:8`` = ``{"gpu:a100": 4, "shard": 8}``.
+
+    ``beyond`` gets the names of counts that nothing here can hold (``storage:2T``), left out then.
 
     Raises:
         InputError: a part is no gres as Slurm writes them.
@@ -159,7 +161,9 @@ def parse_gres(text: str, path: str) -> dict[str, int]:
         if item.strip() not in _NOTHING:
             name, count = _item(item.strip(), path)
             counts[name] += count
-    return dict(counts)
+    if beyond is not None:
+        beyond += (name for name, count in counts.items() if count > LARGEST_COUNT)
+    return {name: count for name, count in counts.items() if name not in (beyond or ())}
 
 
 def parse_request(text: str, path: str) -> tuple[dict[str, int], list[str]]:

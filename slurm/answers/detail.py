@@ -149,7 +149,7 @@ def _number(pattern: re.Pattern[str], text: str) -> int | None:
 def _use(fields: str, path: str) -> dict[str, Resources]:
     use: dict[str, Resources] = {}
     for nodes, cpus, memory, gres in _USE.findall(fields):
-        held = parse_gres(gres, f"{path} GRES")
+        held = parse_gres(gres, f"{path} GRES", [])
         all_plain(held, f"{path} GRES")
         amount = Resources(
             cores=_cpu_count(cpus, path),

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from ...cluster.checks import LARGEST_COUNT
 from ...cluster.jobs import RunningJob
 from ...cluster.limits import Limit, Owned, limited
 from ...cluster.resources.capacity import Resource
@@ -46,7 +47,7 @@ def limits_beside(
             told[pool.resource(limit, "core_seconds", Owned())] = used[limit.name]
         most = {
             who: {
-                what: max(count + held[resource] - told[resource], 0)
+                what: min(max(count + held[resource] - told[resource], 0), LARGEST_COUNT)
                 for what, count in limit.most.items()
                 for resource in (pool.resource(limit, what, job),)
             }

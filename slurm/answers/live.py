@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ...cluster.errors import InputError, OptionError, shown_name
@@ -74,6 +75,8 @@ _ENDS = 2000
 _IS_DOWN = re.compile(rb"contact slurm controller|Socket timed out")
 _LOCAL_TIME = re.compile(rb"\bStartTime=\d+-")
 
+#: What changes of which jobs, nodes and cluster a command speaks; it cuts lines of topologies, too.
+_CHANGING = re.compile(r"SQUEUE_|SINFO_|SLURM_(?:CLUSTERS|TOPO_LEN)$")
 #: Commands asked of a live Slurm at a time: as many as take longer than a moment.
 AT_ONCE = 4
 #: A controller under load answers late; one that does not answer at all should not hang a cron job.
@@ -93,10 +96,8 @@ def ask_slurm(command: Command, timeout_s: float = _TIMEOUT_S) -> bytes:
     """
     shown = " ".join(command)
     # 22.05 cuts lists of array tasks after 64 characters unless told not to.
-    environment = {**os.environ, "SLURM_BITSTR_LEN": "0", "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
-    # It cuts lines of topologies.
-    environment.pop("SLURM_TOPO_LEN", None)
-    answer = run_slurm(command, timeout_s=timeout_s, environment=environment)
+    own = {"SLURM_BITSTR_LEN": "0", "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
+    answer = run_slurm(command, timeout_s=timeout_s, environment=own)
     # If slurmctld is down or hangs, 22.05's scontrol may exit with 0, and JSON does not say so.
     is_down = _IS_DOWN.search(answer.stderr) is not None
     if not is_down and _ERRORS.search(answer.stdout[:_ENDS] + answer.stdout[-_ENDS:]):
@@ -118,9 +119,9 @@ def run_slurm(
     *,
     told: bytes | None = None,
     timeout_s: float = _TIMEOUT_S,
-    environment: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command of Slurm's; ``told`` is its standard input.
+    """Run a command of Slurm's; ``told`` is its standard input, ``environment`` is set besides.
 
     It has its own process group: after Ctrl-C a loop finishes its pass and needs its answer.
 
@@ -132,9 +133,10 @@ def run_slurm(
     if program is None:
         raise InputError("the command is not installed here: give a file of its output", file=shown)
     words = [program, *command[1:]]
+    kept = {name: value for name, value in os.environ.items() if not _CHANGING.match(name)}
     pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     try:
-        with subprocess.Popen(words, **pipes, env=environment, process_group=0) as process:  # noqa: S603 - no shell
+        with subprocess.Popen(words, **pipes, env={**kept, **environment}, process_group=0) as process:  # noqa: S603 - no shell
             try:
                 answers = process.communicate(told, timeout=timeout_s)
             except BaseException:
@@ -151,8 +153,8 @@ def run_slurm(
 def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tuple[SlurmSources, Notes]:
     """Return Slurm's answers, from files where their names are given, else from the live commands.
 
-    Topology and job detail only add to jobs and nodes: if Slurm has none, that is a note. Without
-    other answers, jobs could start on less than asked for: the look fails. Rules, licences and
+    Jobs and nodes are needed. If a command for another answer fails, that is a note, unless slurmctld
+    cannot be reached. Rules, licences and
     reservations are asked for only with the jobs: current ones fit no saved queue. ``at_once``
     commands run in parallel. JSON has a fixed version (versions.py), or the release's own.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ...cluster.checks import all_plain
+from ...cluster.checks import LARGEST_COUNT, all_plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.workload import ClusterWorkload
@@ -243,13 +243,16 @@ def _resources(record: Record, name: str, notes: Notes) -> tuple[Resources, Reso
         memory = max(0, memory - (record.number("specialized_memory") or 0))
     if "no_consume" in record.text("gres"):
         notes.add("gres", f"node {name}: its no_consume gres are counted as if jobs used them up")
-    gres = parse_gres(record.text("gres"), record.place("gres"))
+    beyond: list[str] = []
+    gres = parse_gres(record.text("gres"), record.place("gres"), beyond)
+    for kind in beyond:
+        notes.unread("gres", f"node {name}: its {kind} are more than {LARGEST_COUNT}: they are left out")
     all_plain(gres, record.place("gres"))
     for shared in sorted({"mps", "shard"} & {kind.partition(":")[0] for kind in gres}):
         notes.unread(
             "gres", f"{shared} counts by itself: that it takes GPUs from gpu, as in Slurm, is not looked at"
         )
-    used_gres = parse_gres(record.text("gres_used"), record.place("gres_used"))
+    used_gres = parse_gres(record.text("gres_used"), record.place("gres_used"), [])
     if not used_gres:
         # Plain scontrol show nodes has no GresUsed. AllocTRES lists no type that is free.
         counted, _ = parse_request(record.text("tres"), record.place("tres"))

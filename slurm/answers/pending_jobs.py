@@ -32,7 +32,8 @@ from .states import JobPhase, hold_of, phase_of
 _JOB, _PRIORITY = {"JOBID"}, {"PRIORITY", "PRIORITYLONG"}
 _WORD = re.compile(r"\S+")
 _NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20})?", re.ASCII)
-_ARRAY = re.compile(r"(\d{1,18})(?:_(?:\d{1,9}|\[[^\]]*\]))?", re.ASCII)
+#: A job, a task or tasks of an array, a part of a heterogeneous job.
+_JOB_ID = re.compile(r"(\d{1,18})(?:_(?:\d{1,9}|\[[^\]]*\])|\+(\d{1,9}))?", re.ASCII)
 
 Priorities = Mapping[str, int | Fraction]
 #: What squeue's JSON calls whose a job is.
@@ -103,12 +104,14 @@ def _pair(line: str, columns: tuple[int, int, int], path: str) -> tuple[str, int
     # An empty column in front, an account that is not there, moves the words: then the place tells.
     aligned = (word for word in words if word.end() == end)
     priority = next(aligned, words[of_priority])[0]
-    match = _ARRAY.fullmatch(job)
+    match = _JOB_ID.fullmatch(job)
     if match is None:
         raise InputError(f"{job[:60]!r} is not a job id of Slurm", path=path)
     if not _NUMBER.fullmatch(priority):
         raise InputError(f"{priority[:60]!r} is not a priority", path=path)
-    return (match[1] if "[" in job else job), exact_priority(Decimal(priority))
+    # squeue prints 10+1 of what is job 11 in all other answers.
+    name = str(int(match[1]) + int(match[2])) if match[2] else match[1] if "[" in job else job
+    return name, exact_priority(Decimal(priority))
 
 
 _TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?")

@@ -80,8 +80,10 @@ def read_config(text: str, notes: Notes) -> ClusterConfig:
     )
 
 
-def backfill_settings(text: str) -> tuple[int | None, float | None]:
+def backfill_settings(text: str, notes: Notes | None = None) -> tuple[int | None, float | None]:
     """Return SchedulerParameters' bf_max_job_test (jobs) and bf_interval (s), None where not given.
+
+    A bf_interval of -1 switches backfilling off: it is taken as not given, with a note.
 
     Raises:
         InputError: the text is another's, or a value is no number above 0.
@@ -89,6 +91,11 @@ def backfill_settings(text: str) -> tuple[int | None, float | None]:
     entry = config_of(text)
     pairs = (word.partition("=") for word in entry.text("SchedulerParameters").split(","))
     given = {name.strip(): value.strip() for name, _, value in pairs}
+
+    if given.get("bf_interval") == "-1":
+        del given["bf_interval"]
+        if notes is not None:
+            notes.add("config", "bf_interval=-1: Slurm does not backfill; the simulated one does")
 
     def number(name: str) -> int | None:
         value = given.get(name)

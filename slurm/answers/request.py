@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
 from ...cluster.jobs import Request, Span
 from ...cluster.text import one_line
@@ -258,8 +259,9 @@ def _counts(job: _Reading, member: str) -> dict[str, int]:
     if option := "--tres-per-task=" * (member == "tres_per_task"):
         # The CPUs of a task are a part of its size.
         others = [one for one in others if not CPUS_OF_TASK.fullmatch(one)]
+    others += [f"{name}={count}" for name, count in counts.items() if count > LARGEST_COUNT]
     job.unsupported.extend(f"{option or f'{member} '}{other}" for other in others)
-    return {name: count for name, count in counts.items() if count}
+    return {name: count for name, count in counts.items() if 0 < count <= LARGEST_COUNT}
 
 
 def _add_per_task(

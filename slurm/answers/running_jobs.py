@@ -123,7 +123,7 @@ def _allocation(record: Record, nodes: Mapping[str, NodeFigures]) -> dict[str, R
     use: dict[str, Resources] = {}
     for index, (name, cpus, memory_mib) in enumerate(uses):
         place = record.place(f"gres_detail[{index}]")
-        held = parse_gres(gres[index], place) if index < len(gres) else share
+        held = parse_gres(gres[index], place, []) if index < len(gres) else share
         all_plain(held, place)
         use[name] = Resources(cores=cpus, memory_mib=memory_mib or None, gres=held)
     return use

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ...cluster.checks import all_plain, plain
+from ...cluster.checks import LARGEST_COUNT, all_plain, plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import License, Node, NodeState, Resources
 from ...formats.hostlist import charge, expand
@@ -111,7 +111,7 @@ def parse_slurm_conf(text: str, notes: Notes) -> SlurmConf:
             notes.add("partitions", f"partition {entry.pairs['PartitionName']}: {key} is not looked at")
     if len({entry.count("PriorityTier") or 0 for entry in chosen}) > 1:
         notes.add("partitions", "PriorityTier of the partitions is not looked at: priorities decide")
-    default = [entry.pairs["PartitionName"] for entry in chosen if entry.text("Default").upper() == "YES"]
+    default = [entry.pairs["PartitionName"] for entry in chosen if entry.text("Default") == "YES"]
     cluster = Paragraph({key: settings.get(key.lower(), "") for key in _PARTITION_KEYS}, "slurm.conf")
     return SlurmConf(
         nodes=tuple(nodes.values()),
@@ -166,7 +166,10 @@ def _nodes(line: Paragraph, notes: Notes) -> Iterator[Node]:
         notes.add("nodes", f"slurm.conf: {line.path}: cloud nodes are taken as there from the beginning")
     if state not in _STATES:
         raise InputError(f"{state!r} is not one of {', '.join(_STATES)}", path=f"{line.path} state")
-    gres = parse_gres(line.pairs.get("gres", ""), f"{line.path} gres")
+    beyond: list[str] = []
+    gres = parse_gres(line.pairs.get("gres", ""), f"{line.path} gres", beyond)
+    for kind in beyond:
+        notes.unread("gres", f"slurm.conf: {line.path}: {kind} are above {LARGEST_COUNT}: left out")
     features = frozenset(filter(None, line.pairs.get("feature", "").split(",")))
     all_plain((*gres, *features), line.path)
     memory = None
@@ -189,24 +192,28 @@ def _cpus(line: Paragraph, notes: Notes) -> int:
     per_core = threads if cpus == cores * threads else 1
     if per_core > 1:
         notes.unread("threads", THREADS_NOTE)
-    return cpus - (line.count("corespeccount") or 0) * per_core
+    kept = (line.count("corespeccount") or 0) * per_core
+    if 0 < cpus <= kept:
+        raise InputError(f"CoreSpecCount keeps {kept} CPUs of {cpus}", path=line.path)
+    return cpus - kept
 
 
 def _paragraph(line: Paragraph, nodes: Mapping[str, Node]) -> Paragraph:
     """Return a PartitionName line as ``scontrol show partition`` would print it."""
     spelt = {key.lower(): key for key in _PARTITION_KEYS}
     pairs = {spelt.get(key, key): value for key, value in line.pairs.items()}
+    for key in pairs.keys() & {"OverSubscribe", "Exclusive", *_YES_OR_NO}:
+        # Slurm ignores their case.
+        word = pairs[key].upper()
+        pairs[key] = "YES" if key in _YES_OR_NO and word in {"TRUE", "UP", "1"} else word
     pairs["State"] = pairs.get("State", "UP")
     if pairs.get("Nodes", "").upper() == "ALL":
         pairs["Nodes"] = ",".join(nodes)
     return Paragraph(pairs, line.path)
 
 
-_PARTITION_KEYS = (
-    *LIMIT_KEYS,
-    *("DefaultTime", "Default", "OverSubscribe", "Exclusive", "ExclusiveTopo", "ExclusiveUser"),
-    *("LLN", "ReqResv"),
-)
+_YES_OR_NO = ("Default", "ExclusiveTopo", "ExclusiveUser", "LLN", "ReqResv")
+_PARTITION_KEYS = (*LIMIT_KEYS, "DefaultTime", "OverSubscribe", "Exclusive", *_YES_OR_NO)
 
 
 def _default_time_s(entry: Paragraph) -> int | None:

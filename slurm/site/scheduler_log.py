@@ -169,6 +169,8 @@ def _note_unsupported(jobs: list[Job], notes: Notes) -> None:
 
 
 _NODES = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+#: What else sbatch takes: ``1k``, and lists of counts (``1,2,4``, ``2-16:2``).
+_COUNTS = re.compile(r"[1-9]\d{0,8}[kKmM]?(?:[-,:][1-9]\d{0,8}[kKmM]?)*", re.ASCII)
 _MINUTE_S = 60
 _NO_LIMIT = {"0", "UNLIMITED", "INFINITE", "-1"}
 
@@ -279,6 +281,9 @@ class Submission:
         if text is None:
             return None
         match = _NODES.fullmatch(text)
+        if match is None and _COUNTS.fullmatch(text):
+            self.unsupported.append(f"--nodes={text}")
+            return None
         if match is None or int(match[1]) == 0:
             raise InputError(f"{text[:60]!r} is not a number of nodes", path=f"{self.path} --nodes")
         low, high = int(match[1]), int(match[2] or match[1])

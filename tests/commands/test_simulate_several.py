@@ -46,6 +46,18 @@ def test_each_run_is_the_policy_s_own(
     assert [_without_seconds(one) for one in together["runs"]] == [_without_seconds(one) for one in alone]
 
 
+def test_failures_on_standard_input_are_read_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failures = tmp_path / "failures.json"
+    failures.write_text(json.dumps({"format": "aucsched-failures/1", "failures": []}))
+    wanted = _document(capsys, OVERTAKEN, "--policy", "fcfs,easy", "--failures", str(failures))
+    with failures.open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        found = _document(capsys, OVERTAKEN, "--policy", "fcfs,easy", "--failures", "-")
+    assert [one["metrics"] for one in found["runs"]] == [one["metrics"] for one in wanted["runs"]]
+
+
 @pytest.mark.parametrize("policies", ["easy,promised", "promised,easy"])
 def test_an_option_is_for_the_policies_that_read_it_wherever_they_stand(
     policies: str, capsys: pytest.CaptureFixture[str]

@@ -504,6 +504,25 @@ def test_bytes_that_are_no_text_in_scontrol_s_answer_end_nothing(
     assert one_scontrol([("update", "JobId=7", "Comment=x")]) == ("job \ufffd\ufffd is unknown",)
 
 
+def test_a_user_s_own_settings_of_commands_change_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``SQUEUE_USERS`` would hide jobs, ``SLURM_CLUSTERS`` ask and change another cluster."""
+    program = tmp_path / "scontrol"
+    program.write_text("#!/bin/sh\nenv >&2\nenv\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    for name in ("SQUEUE_USERS", "SINFO_PARTITION", "SLURM_CLUSTERS", "SLURM_TOPO_LEN", "SLURM_CONF"):
+        monkeypatch.setenv(name, "x")
+    asked = ask_slurm(("scontrol",)).decode().splitlines()
+    changed = one_scontrol([("update", "JobId=7")])
+    for lines in (asked, changed):
+        names = {line.partition("=")[0] for line in lines}
+        assert "SLURM_CONF" in names
+        assert not names & {"SQUEUE_USERS", "SINFO_PARTITION", "SLURM_CLUSTERS", "SLURM_TOPO_LEN"}
+    assert "SLURM_TIME_FORMAT=%s" in asked
+
+
 def test_a_signal_to_the_loop_s_group_does_not_reach_the_commands_of_its_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

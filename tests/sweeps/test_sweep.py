@@ -10,7 +10,7 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -26,7 +26,7 @@ from aucsched.cli import run
 from aucsched.formats.native.cluster_file import load_snapshot, snapshot_to_json
 from aucsched.models.winners.spawning import spawning
 from aucsched.simulation.negotiated.negotiation_options import SWEPT
-from aucsched.sweeps.axes import AXES
+from aucsched.sweeps.axes import AXES, Value
 from aucsched.sweeps.results import write_table
 from aucsched.sweeps.run_plan import KINDS, make_plan
 
@@ -309,6 +309,15 @@ def test_a_gzip_log_on_standard_input(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "aucsched", "sweep", "-", "-o", str(tmp_path / "t.csv")]
     subprocess.run(command, input=gzip.compress(TRACE.read_bytes()), check=True)
     assert rows_of(tmp_path / "t.csv")[0]["wait_mean_s"] == "9.2"
+
+
+@pytest.mark.parametrize(("make", "axes"), [(small, {"work_limit": [0]}), (workload, {"policy": ["fcfs"]})])
+def test_a_gzip_file_of_each_kind_is_swept(
+    make: Callable[[Path], Path], axes: dict[str, list[Value]], tmp_path: Path
+) -> None:
+    plain, packed = make(tmp_path), tmp_path / "packed.json.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert make_plan(str(packed), axes).runs == make_plan(str(plain), axes).runs
 
 
 def test_failed_runs_are_rows_with_their_error(tmp_path: Path) -> None:

@@ -169,6 +169,17 @@ c|physics|ann|||cpu=8|2|01:30:00
     assert found.parents is None
 
 
+def test_a_limit_that_nothing_reaches_is_left_out_and_comes_before_others() -> None:
+    """As sites write for none: one number must not refuse the cluster."""
+    notes = Notes()
+    text = MANAGER.replace("GrpTRESRunMins=cpu=N(34359760595000)", "GrpTRESRunMins=cpu=20000000000(5)")
+    found = {limit.name: limit.most for limit in read_limits(text, notes).limits}
+    assert "qos normal GrpTRESRunMins" not in found
+    assert found["account physics GrpTRESRunMins except qos normal"] == {"core_seconds": 3000}
+    said = "qos normal: GrpTRESRunMins of 1200000000000 core_seconds is beyond all that is counted"
+    assert f"{said}: it limits nothing" in notes.texts()
+
+
 CLUSTERS = """Cluster|Account|User|MaxJobs|MaxTRES
 east|physics|ann|3|
 east|physics|bob||cpu=2

@@ -124,6 +124,18 @@ def test_backfill_s_settings() -> None:
     assert backfill_settings(f"{head}(null)") == (None, None)
     with pytest.raises(InputError, match="bf_interval: 'x' is not a number above 0"):
         backfill_settings(f"{head}bf_interval=x")
+    notes = Notes()
+    assert backfill_settings(f"{head}bf_interval=-1,bf_max_job_test=9", notes) == (9, None)
+    assert notes.texts() == ("bf_interval=-1: Slurm does not backfill; the simulated one does",)
+
+
+def test_a_count_that_nothing_can_hold_is_left_out_and_named() -> None:
+    """As storage in bytes on a node: one number must not refuse the cluster."""
+    notes = Notes()
+    told = TEXT.replace(b"Gres=gpu:a100:4(S:0-1)", b"Gres=gpu:a100:4(S:0-1),storage:local:2T")
+    (node, _) = (one.node for one in read_nodes(node_document(told), notes))
+    assert node.total.gres == {"gpu:a100": 4}
+    assert "node g1: its storage:local are more than 1000000000000: they are left out" in notes.policies
 
 
 QUEUE: dict[str, Any] = json.loads(

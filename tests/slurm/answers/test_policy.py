@@ -625,6 +625,8 @@ def test_saved_priorities() -> None:
     }
     assert read_priorities(json.dumps(document).encode(), Notes()) == {"3": 6, "4": 7}
     assert read_priorities(b"", Notes()) == {}
+    # Parts of a heterogeneous job, as squeue -o '%i %Q' prints them.
+    assert read_priorities(b"JOBID PRIORITY\n10+0 5\n10+2 6\n", Notes()) == {"10": 5, "12": 6}
 
 
 @pytest.mark.parametrize(

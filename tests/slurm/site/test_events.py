@@ -15,6 +15,7 @@ from support.run import aucsched, refused
 from aucsched import ArrivingJob, ClusterWorkload, InputError, Span, load_workload
 from aucsched.cluster.nodes import NodeState
 from aucsched.formats.notes import Notes
+from aucsched.formats.reading import text_of
 from aucsched.slurm.answers.answer_text import duration_s
 from aucsched.slurm.site.conf import fit_gres, parse_slurm_conf
 from aucsched.slurm.site.sbatch import parse_sbatch, words_of
@@ -217,6 +218,8 @@ def test_what_cannot_be_expressed_is_counted_and_never_starts_on_less(tmp_path: 
         "-n 1 -a 1-5",
         "-n 1 --nice=5 --mail-type=END -o out.txt --comment 'two words'",
         "-n 1 -H",
+        "-N 1,2,4",
+        "-N 1k-2k",
     )
     jobs = [job.job for job in workload.jobs]
     assert [bool(job.unsupported) for job in jobs] == [
@@ -230,6 +233,8 @@ def test_what_cannot_be_expressed_is_counted_and_never_starts_on_less(tmp_path: 
         True,
         False,
         False,
+        True,
+        True,
     ]
     assert jobs[3].request.exclusive
     assert jobs[4].request.exclusive
@@ -241,6 +246,8 @@ def test_what_cannot_be_expressed_is_counted_and_never_starts_on_less(tmp_path: 
         "1 job, the first j3: --exclusive=user is taken as --exclusive, which is stricter",
         "1 job never starts, first j5: the licences maple, whose totals are not known",
         "the required node n77",
+        "1 job never starts, first j10: --nodes=1,2,4",
+        "1 job never starts, first j11: --nodes=1k-2k",
         "1 job, the first j8: --nice is not looked at",
     ):
         assert any(part in text for text in texts), part
@@ -400,7 +407,24 @@ def test_malformed_events_name_the_line_and_the_value(line: str, message: str, t
     assert message in str(caught.value)
 
 
+def test_the_case_of_words_in_slurm_conf_is_not_looked_at() -> None:
+    lines = (
+        "NodeName=n[1-2] CPUs=4\n"
+        "PartitionName=Ab Nodes=n1 Default=true MaxTime=unlimited OverSubscribe=Exclusive LLN=yes\n"
+        "PartitionName=b Nodes=all ExclusiveTopo=1 ReqResv=no MaxTime=1-0 State=up Exclusive=Node\n"
+    )
+    for text in (lines, f"\ufeff{lines}"):
+        notes = Notes()
+        conf = parse_slurm_conf(text_of(text.encode()), notes)
+        first, second = conf.partitions
+        assert (conf.default_partition, first.partition.max_time_limit_s) == ("Ab", None)
+        assert (first.exclusive, second.exclusive, second.exclusive_topo) == (True, True, True)
+        assert (first.ignored, second.ignored) == (("LLN=YES",), ())
+        assert conf.times_s == {"Ab": None, "b": 86_400}
+
+
 BAD_CONF = [
+    ("NodeName=n1 CPUs=4 CoreSpecCount=8", "line 1: CoreSpecCount keeps 8 CPUs of 4"),
     ("NodeName=n1 CPUs=four", "line 1 cpus: 'four' is not a number"),
     ("NodeName=n1 CPUs=0", "cores: 0 is below 1"),
     ("NodeName=n[1-2] CPUs=4\nNodeName=n2 CPUs=4", "line 2: node 'n2' is listed twice"),
