@@ -1,7 +1,6 @@
 """A workload, the input of a simulation of nodes: a machine, jobs that will arrive, outages."""
 
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 from math import inf
 
 from .checks import LARGEST_COUNT, named
@@ -231,9 +230,13 @@ def outages_by_node(
                 raise InputError(f"{name!r} {why}", path=f"failures[{index}].nodes")
             up = inf if outage.up_s is None else outage.up_s
             found.setdefault(name, []).append((outage.down_s, up, index))
+    spans: dict[str, list[tuple[float, float]]] = {}
     for name, times in found.items():
-        times.sort()
-        for (_, up, _), (down, _, index) in pairwise(times):
-            if down < up:
+        mine = spans.setdefault(name, [])
+        for down, up, index in sorted(times):
+            if mine and down < mine[-1][1]:
                 raise InputError(f"{name!r} is down already at {down:g} s", path=f"failures[{index}].down_s")
-    return {name: [(down, up) for down, up, _ in times] for name, times in found.items()}
+            # Outages that touch are one: no job may start in between.
+            begin = mine.pop()[0] if mine and down == mine[-1][1] else down
+            mine.append((begin, up))
+    return spans

@@ -137,17 +137,20 @@ def model_text(given: object) -> str:
 
 
 def _object_text(given: object) -> str:
+    def number(value: object) -> float:
+        return _number(str(value), str(given))
+
     if not isinstance(given, Mapping):
         raise InputError(f"{given!r} is not a speedup model", path="speedup")
     members = dict(given)
     name = members.pop("model", None)
     wanted = {"table": ("points",), **{model: names for model, (_, names) in MODELS.items()}}
-    if name not in wanted or set(members) != set(wanted[name]):
+    if not isinstance(name, str) or name not in wanted or set(members) != set(wanted[name]):
         raise InputError(f"{given!r} is not a speedup model", path="speedup")
     if name == "table":
         points = members["points"]
         if not isinstance(points, Mapping) or not points:
             raise InputError(f"{points!r} holds no points", path="speedup.points")
-        rising = sorted(points.items(), key=lambda point: _number(str(point[0]), str(given)))
-        return "table:" + ",".join(f"{nodes}={float(value)!r}" for nodes, value in rising)
-    return ":".join([str(name), *(repr(float(members[key])) for key in wanted[name])])
+        rising = sorted(points.items(), key=lambda point: number(point[0]))
+        return "table:" + ",".join(f"{nodes}={number(value)!r}" for nodes, value in rising)
+    return ":".join([name, *(repr(number(members[key])) for key in wanted[name])])

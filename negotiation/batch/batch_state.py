@@ -4,7 +4,7 @@ Jobs come, reports are believed, transactions end: each returns the state after 
 who may be mapped, asks the mapper, decides, and makes the Map.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -161,7 +161,7 @@ def admit(state: BatchState) -> BatchState:
     return with_jobs(state, [entry.job for entry in come if not entry.urgent], urgent=False)
 
 
-def with_reports(state: BatchState, reports: Iterable[JobReport], peer: str) -> BatchState:
+def with_reports(state: BatchState, reports: Sequence[JobReport], peer: str) -> BatchState:
     """Return the state that reports of jobs lead to."""
     queue, urgent = dict(state.queue), dict(state.urgent)
     waited = len(queue) + len(urgent)
@@ -197,7 +197,8 @@ def with_reports(state: BatchState, reports: Iterable[JobReport], peer: str) -> 
             for job, entry in queue.items()
         }
     state = set_estimate(state, peer, len(queue) + len(urgent) - waited)
-    return with_queue(state, queue) if len(queue) > len(state.queue) else _replace(state, queue=queue)
+    is_back = any(report.state is JobState.QUEUED for report in reports)
+    return with_queue(state, queue) if is_back else _replace(state, queue=queue)
 
 
 def set_estimate(state: BatchState, peer: str, change: int) -> BatchState:

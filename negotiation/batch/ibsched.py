@@ -7,7 +7,7 @@ what is to be sent. Whoever drives it owns the connection, the journal and the c
 import msgspec
 
 from ...cluster.errors import InputError
-from ..job_records import JobReport, JobState, MapEntry
+from ..job_records import JobReport, JobState, MapEntry, run_time_s
 from ..messages import (
     PROTOCOL_VERSION,
     Code,
@@ -225,7 +225,7 @@ def _urgent_answered(state: BatchState, message: UrgentJobResponse, peer: str) -
             nodes=message.nodes,
             start_s=message.time_s,
             run_time_s=0.0,
-            end_s=message.time_s + entry.time_at_min_s,
+            end_s=message.time_s + run_time_s(entry, max(len(message.nodes), entry.min_nodes)),
         )
         dispatched = {**state.dispatched, message.job: Dispatched(peer=peer, entry=entry, report=report)}
         return _pursue(set_estimate(_replace(state, dispatched=dispatched), peer, -1))

@@ -126,7 +126,8 @@ def _iterated(state: DynamicState) -> DynamicState:
         state.snapshot, requests, fairness=state.fairness, accounts=state.accounts, depths=state.depths
     )
     state = replace(state, snapshot=found.snapshot, accounts=found.accounts, changed=False)
-    answers, left = dict(state.answers), []
+    answers = dict(state.answers)
+    left = [one for one in state.pending if one not in waiting]  # _without_late answers these
     by = {one.message.job: one for one in waiting}
     for answer in found.answers:
         one, grant = by[answer.request.job.id], answer.grant

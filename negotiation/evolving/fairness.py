@@ -179,10 +179,11 @@ def charged(
     for delay in delays:
         if not counts(delay, requester):
             continue
-        singles[delay.job] = singles.get(delay.job, 0.0) + delay.seconds
+        seconds = min(delay.seconds, LARGEST_COUNT)  # a file of accounts holds numbers only
+        singles[delay.job] = singles.get(delay.job, 0.0) + seconds
         for kind, name in credentials(delay.owner):
             of_kind = targets.setdefault(kind, {})
-            of_kind[name] = of_kind.get(name, 0.0) + delay.seconds
+            of_kind[name] = of_kind.get(name, 0.0) + seconds
             why = _beyond(fairness, (kind, name), delay.job, of_kind[name], singles[delay.job])
             if why:
                 return why

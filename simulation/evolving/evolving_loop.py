@@ -247,8 +247,14 @@ class _System:
         played.grown_s = now
         for node, count in held.items():
             played.held[node] = played.held.get(node, 0) + count
-        run = played.job.run_s(now - played.start_s, by_table=self._options.det == "table")
-        self._ends_at(played, min(played.end_s, played.start_s + run + self._overhead_s))
+        if played.is_shrunk:
+            # The table is of its cores at the start; what is left of it takes longer now.
+            left = max(0.0, played.end_s - self._overhead_s - now)
+            end = now + left * played.job.rest + self._overhead_s
+        else:
+            run = played.job.run_s(now - played.start_s, by_table=self._options.det == "table")
+            end = played.start_s + run + self._overhead_s
+        self._ends_at(played, min(played.end_s, end))
         self._run.grants.append((now, granted))
 
     def _account(self, played: Playing, now: float) -> None:
@@ -286,4 +292,5 @@ class _System:
         slower = before / played.cores
         played.walltime_end_s = now + (played.walltime_end_s - now) * slower
         self._ends_at(played, now + (played.end_s - now) * slower)
+        played.is_shrunk = True
         self._run.shrinks += 1

@@ -135,6 +135,13 @@ class EvolvingOptions(EvolvingRecord):
             if given.get(name, "none") != "none":
                 raise OptionError(f"{flag_of(name)}: --serve-by {serve_by} measures no delays")
 
+    @property
+    def kept_cores(self) -> int | None:
+        """Size of the partition that is kept for requests, None: of no such way to serve them."""
+        from ..workloads.evolving import CORES_PER_NODE  # noqa: PLC0415 - for --help
+
+        return (self.dynamic_partition or CORES_PER_NODE) if self.serve_by == "partition" else None
+
     def settings(self) -> dict[str, Any]:
         """Return every option as a result states it."""
         is_auction, depths = self.serve_by == "auction", self.depths(self.serve_by)
@@ -144,7 +151,7 @@ class EvolvingOptions(EvolvingRecord):
             "fairness": self.fairness,
             "fairness_decay": 0.0 if self.limits is None else self.limits.decay,
             "serve_by": self.serve_by,
-            "dynamic_partition": self.dynamic_partition,
+            "dynamic_partition": self.kept_cores,
             "strategy": (self.strategy or STRATEGY) if is_auction else None,
             "det": self.det,
             "interval_s": self.interval_s,

@@ -25,6 +25,7 @@ class Playing:
         walltime_end_s: until when a scheduler must think it runs.
         held: by node.
         static_cores: at its start.
+        is_shrunk: gave cores to a request.
         grown_s: when it was granted its cores, None: never.
         asked: how often.
         core_s: core-seconds up to ``since_s``.
@@ -38,6 +39,7 @@ class Playing:
     held: Held
     static_cores: int
     since_s: float
+    is_shrunk: bool = False
     grown_s: float | None = None
     asked: int = 0
     core_s: float = 0.0
@@ -164,11 +166,12 @@ def _wait(played: Playing) -> float:
 
 def dynamic_figures(run: EvolvingRun) -> dict[str, Any]:
     """Return what became of requests: jobs that asked, those satisfied, requests in all."""
+    grown = [one.job.more_cores for one in run.played.values() if one.grown_s is not None]
     return {
         "asked": sum(played.asked > 0 for played in run.played.values()),
-        "satisfied": len(run.grants),
+        "satisfied": len(grown),
         "requests": run.requests,
-        "granted_cores": sum(grant.request.cores for _, grant in run.grants),
+        "granted_cores": sum(grown),
         "predicted_delay_s": fsum(
             delay.seconds for _, grant in run.grants for delay in grant.delays if delay.seconds < inf
         ),

@@ -42,7 +42,7 @@ from ...negotiation.evolving.iteration import (
     started,
 )
 from ...topology.tree import topology_of
-from ..workloads.evolving import CORES_PER_NODE, EvolvingJob, EvolvingWorkload
+from ..workloads.evolving import EvolvingJob, EvolvingWorkload
 from .evolving_options import STRATEGY, EvolvingOptions
 
 
@@ -165,7 +165,7 @@ class Reserved(Iteration):
 
     def __init__(self, workload: EvolvingWorkload, options: EvolvingOptions) -> None:
         super().__init__(workload, options)
-        self._partition = options.dynamic_partition or CORES_PER_NODE
+        self._partition = options.kept_cores or 0
         if not 0 < self._partition < workload.cores:
             raise OptionError(f"--dynamic-partition {self._partition} is not from 1 to {workload.cores - 1}")
         self._cores = workload.cores - self._partition
@@ -225,8 +225,8 @@ class RequestAuction(Iteration):
             nodes=tuple(Node(name=f"n{place}", total=each, free=each) for place in range(workload.nodes))
         )
         self._topology = topology_of(self._snapshot)
-        # At the last auction that started nobody: free cores, and who could start by counting.
-        self._in_vain: tuple[tuple[int, ...], set[str]] | None = None
+        # At the last auction that started nobody: the accounts' beginning, free cores, who could start.
+        self._in_vain: tuple[float, tuple[int, ...], set[str]] | None = None
         chosen = options.strategy or STRATEGY
         self._options = StepOptions(
             window=_WINDOW,
@@ -247,22 +247,21 @@ class RequestAuction(Iteration):
         room = sum(view.free)
         fitting = {job.id for job in bidding if job.cores <= room}
         fitting |= {_name(request) for request in view.requests if request.cores <= room}
-        if not (view.requests or bidding) or (tuple(view.free), fitting) == self._in_vain:
-            # Since the last auction that started nobody, nothing ended and nobody came that fits.
+        seen = self.accounts.since_s, tuple(view.free), fitting
+        if not (view.requests or bidding) or seen == self._in_vain:
+            # Since the last auction that started nobody, nothing ended, nobody came that fits.
             return [], []
-        awarded = self._awarded(view, view.requests, bidding)
-        asked = [request for request in view.requests if _name(request) in awarded]
         board = CountBoard(self._cores, view.now_s, view.running)
-        served = serve(board, asked, view.queue, self._depths, self._fairness, self.accounts)
-        fair = [answer for answer in served.answers if answer.grant is not None]
-        if len(fair) < len(asked):
+        asked, is_fair = list(view.requests), False
+        while not is_fair:
+            awarded = self._awarded(view, asked, bidding)
+            won = [request for request in asked if _name(request) in awarded]
+            served = serve(board, won, view.queue, self._depths, self._fairness, self.accounts)
+            fair = [answer for answer in served.answers if answer.grant is not None]
             # Cores of a request that is unfair beside others are the queue's.
-            awarded = self._awarded(view, [answer.request for answer in fair], bidding)
-            fair = [answer for answer in fair if _name(answer.request) in awarded]
-            granted = [answer.request for answer in fair]
-            served = serve(board, granted, view.queue, self._depths, self._fairness, self.accounts)
+            asked, is_fair = [answer.request for answer in fair], len(fair) == len(won)
         self.accounts = served.accounts
-        self._in_vain = None if awarded else (tuple(view.free), fitting)
+        self._in_vain = None if awarded else seen
         grants = [replace(one, grant=CountGrant(held=awarded[_name(one.request)])) for one in fair]
         return grants, [(job, awarded[job.id]) for job in bidding if job.id in awarded]
 

@@ -153,11 +153,11 @@ class Play:
         for part in parts:
             for name, members in part.items():
                 sizes[name] = max(sizes.get(name, 0), len(members))
-        for place, arrival in enumerate(self.arrivals):
+        for arrival in self.arrivals:
             least, most = arrival.job.min_nodes, sizes.get(arrival.job.partition, 0)
             if least > most:
                 message = f"{least} nodes are above the {most} that a runtime scheduler has"
-                raise InputError(message, path=f"jobs[{place}].nodes")
+                raise InputError(message, path=f"jobs[{arrival.job.job}].nodes")
 
     def machines(self, in_parts: int = 1) -> dict[str, MachineState]:
         """Return each runtime scheduler's idle nodes, in so many parts; one alone has no name."""
@@ -170,17 +170,18 @@ class Play:
 
     def _parts(self) -> list[dict[str, tuple[str, ...]]]:
         """Deal the partitions to the runtime schedulers, or the nodes of a single one."""
-        groups = list(self.partitions.items())
-        count = self.runtimes
+        groups, count = list(self.partitions.items()), self.runtimes
+        name, members = groups[0]
+        dealt, what = len(groups), f"the workload has {len(groups)} partitions"
+        if dealt == 1:
+            dealt, what = len(members), f"there are {len(members)} nodes"
+        if count > dealt:
+            raise OptionError(f"--runtimes {count}: {what}")
+        # Neighbours, so that each one's nodes are together among all.
+        cuts = pairwise(dealt * number // count for number in range(count + 1))
         if len(groups) > 1:
-            if count > len(groups):
-                raise OptionError(f"--runtimes {count}: the workload has {len(groups)} partitions")
-            return [dict(groups[first::count]) for first in range(count)]
-        ((name, members),) = groups
-        if count > len(members):
-            raise OptionError(f"--runtimes {count}: there are {len(members)} nodes")
-        cuts = [len(members) * number // count for number in range(count + 1)]
-        return [{name: members[first:last]} for first, last in pairwise(cuts)]
+            return [dict(groups[first:last]) for first, last in cuts]
+        return [{name: members[first:last]} for first, last in cuts]
 
 
 def play_of(
@@ -216,7 +217,7 @@ def play_of(
             entry = _entry(arriving, machine, mix, is_chosen=index in chosen, scale=scale)
         urgent = arriving.job.qos == URGENT_QOS
         # Before its start time a job is in nobody's queue.
-        comes_s = max(arriving.arrival_s, arriving.not_before_s or 0.0)
+        comes_s = float(max(arriving.arrival_s, arriving.not_before_s or 0.0))
         arrivals.append(Arrival(time_s=comes_s, job=entry, urgent=urgent))
     arrivals.sort(key=lambda arrival: arrival.time_s)
     partitions = {name: tuple(node.name for node in part.members) for name, part in machine.items()}
@@ -300,7 +301,7 @@ def _entry(
         kind=kind,
         bounds=(least, max(least, min(most, wishes.largest))),
         speedup=mix.speedup if mix is not None and job.speedup is None else own,
-        true_run_time_s=min(arriving.run_time_s, float(limit)) if limit else None,
+        true_run_time_s=float(min(arriving.run_time_s, limit)) if limit else None,
         partition=job.partition,
         name=arriving.name,
         eligible=wishes.eligible,

@@ -176,6 +176,13 @@ def _number(text: str) -> float | None:
     return value if abs(value) < _MOST and text.isascii() and "_" not in text else None
 
 
+def _date(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):  # no calendar goes so far
+        return f"{seconds:g} s"
+
+
 def _length(text: str, path: str) -> float:
     value = _number(text)
     if value is None:
@@ -254,8 +261,9 @@ def workload_of_sacct(
     begin = min(ends, default=-inf) if since is None else since
     jobs = list(history.within(found, begin, inf if until is None else until))
     if found and not jobs and (since, until) != (None, None):
-        times = sorted(datetime.fromtimestamp(job.submit_s, UTC).isoformat() for job in found)
-        raise InputError(f"--since, --until leave no job: all came from {times[0]} to {times[-1]}")
+        times = sorted(job.submit_s for job in found)
+        text = f"all came from {_date(times[0])} to {_date(times[-1])}"
+        raise InputError(f"--since, --until leave no job: {text}")
     for text, count in history.counts.items():
         thing, _, rest = text.partition(" ")
         notes.add("history", f"{plural(count, thing)} {rest}")
@@ -333,7 +341,8 @@ class _History:
         return row.made(self._job)
 
     def _job(self, row: Row) -> LoggedJob | None:
-        job = replace(self.reader.job(row), **self._memory(row))
+        job = self.reader.job(row)
+        job = replace(job, **self._memory(row, job.nodes or 1))
         state = self._text(row, "State").partition(" ")[0].upper()
         if state in _WAITING and job.run_s <= 0:
             self.counts["job had not started when sacct was asked: left out"] += 1
@@ -354,7 +363,7 @@ class _History:
     def _text(self, row: Row, column: str) -> str:
         return row.text(column) if column in self.columns else ""
 
-    def _memory(self, row: Row) -> dict[str, Any]:
+    def _memory(self, row: Row, nodes: int) -> dict[str, Any]:
         """Return the memory: ``4Gn`` is each node's, ``2Gc`` each core's, ``16G`` the job's."""
         text = self._text(row, "ReqMem")
         unit = text[-1:] if text[-1:] in ("n", "c") else ""
@@ -365,8 +374,7 @@ class _History:
             return {}
         if unit == "c":
             return {"memory_mib_per_core": amount}
-        nodes = int(self.reader.text(row, "nodes") or 1) if not unit else 1
-        return {"memory_mib_per_node": ceil(amount / max(nodes, 1))}
+        return {"memory_mib_per_node": amount if unit else ceil(amount / nodes)}
 
     def ended(self, jobs: Sequence[LoggedJob]) -> list[LoggedJob]:
         """Return the jobs with limits, and with ends of those that still run."""

@@ -126,6 +126,16 @@ def test_a_request_runs_out_of_time() -> None:
     assert state.held("A") == {"n0": 4}
 
 
+def test_a_request_of_a_job_that_ends_is_refused() -> None:
+    ask = DynRequest(job="B", serial=1, cores=16, timeout_s=500.0)
+    state, answer = _say(_state(), ask)
+    assert answer.state is DynState.PENDING
+    state, _ = step(state, Wake(time_s=100.0))
+    assert not state.pending
+    _, answer = _say(state, ask)
+    assert (answer.state, answer.text, answer.held) == (DynState.REFUSED, "the job has ended", {})
+
+
 def test_refused_at_once_without_a_timeout() -> None:
     state, answer = _say(_state(), DynRequest(job="A", serial=1, cores=9))
     assert (answer.state, answer.earliest_s) == (DynState.REFUSED, 100.0)

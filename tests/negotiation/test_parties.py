@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from aucsched.cluster.errors import InputError
+from aucsched.cluster.jobs import Job, Request, Span
+from aucsched.cluster.nodes import Node
+from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.formats.native.cluster_file import parse_workload
 from aucsched.negotiation.batch.mapping import BatchSettings, MapperName
 from aucsched.negotiation.messages import Code
@@ -63,6 +67,40 @@ def played(workload: Document, runtimes: int, mapper: MapperName) -> Negotiated:
     play = play_of(parse_workload(json.dumps(workload).encode()), None)
     settings = BatchSettings(mapper=mapper, ends_when_done=True)
     return negotiate(replace(play, runtimes=runtimes), settings, RuntimeSettings())
+
+
+def test_each_of_fewer_parties_than_partitions_holds_its_own_nodes() -> None:
+    job = {"priority": 1, "nodes": 2, "cores_per_node": 1, "arrival_s": 0, "run_time_s": 5}
+    workload = {
+        "format": "aucsched-workload/1",
+        "nodes": [{"name": f"{name}[1-2]", "cores": 1, "partitions": [name]} for name in "abc"],
+        "jobs": [{"id": name, "partition": name, **job} for name in "abc"],
+    }
+    result = played(workload, 2, "greedy")
+    assert {one.job: one.nodes for one in result.held} == {"a": 0b11, "b": 0b1100, "c": 0b110000}
+
+
+def test_a_job_too_large_for_each_party_is_named_and_times_are_floats() -> None:
+    jobs = tuple(
+        ArrivingJob(
+            job=Job(
+                id=name,
+                priority=1,
+                request=Request(nodes=Span.exactly(count), cores_per_node=1),
+                time_limit_s=9,
+            ),
+            arrival_s=came_s,
+            run_time_s=5,
+        )
+        for name, count, came_s in (("soon", 1, 1), ("late", 2, 3))
+    )
+    play = play_of(
+        ClusterWorkload(name="w", nodes=[Node(name="n1", cores=1), Node(name="n2", cores=1)], jobs=jobs), None
+    )
+    times = [time for one in play.arrivals for time in (one.time_s, one.job.true_time_at_min_s)]
+    assert list(map(repr, times)) == ["1.0", "5.0", "3.0", "5.0"]
+    with pytest.raises(InputError, match=r"jobs\[late\]\.nodes: 2 nodes are above the 1"):
+        replace(play, runtimes=2)
 
 
 @pytest.mark.parametrize("mapper", ["auction", "greedy"])

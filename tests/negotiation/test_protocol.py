@@ -6,10 +6,11 @@ from itertools import pairwise
 
 import msgspec
 import pytest
-from support.negotiation import check_jobs, check_machine, kinds, malleable, pair, rigid
+from support.negotiation import check_jobs, check_machine, kinds, malleable, moldable, pair, rigid
 
 from aucsched.negotiation.batch import ibsched
-from aucsched.negotiation.batch.batch_state import Arrival
+from aucsched.negotiation.batch.batch_state import Arrival, with_reports
+from aucsched.negotiation.job_records import JobState
 from aucsched.negotiation.messages import (
     PROTOCOL_VERSION,
     Code,
@@ -238,6 +239,15 @@ def test_an_urgent_job_aborts_a_transaction_whose_attempt_does_not_count() -> No
     check_machine(state.machine)
 
 
+def test_an_urgent_job_is_expected_to_end_as_on_the_nodes_that_it_got() -> None:
+    both, _ = pair(4)
+    both.connect()
+    both.submit(Submit(jobs=(moldable("z", 1, 4, 400),), urgent=True))
+    told, runs = both.batch.dispatched["z"].report, both.runtimes[""].machine.running["z"]
+    assert (len(told.nodes), told.end_s) == (4, 100.0)
+    assert runs.end_s == told.end_s
+
+
 def test_suspended_jobs_keep_their_progress_and_go_on_first() -> None:
     """Nagendra: constraints of invasive jobs (4.3): urgent."""
     jobs = (*arrivals(rigid("a", 4, 100)), Arrival(time_s=10.0, job=rigid("b", 1, 5)))
@@ -309,6 +319,18 @@ def test_shrinking_alone_may_refuse_and_the_job_goes_to_the_front() -> None:
     # a keeps its two nodes, m gives one: z needs three. It waits, before q, until a has ended.
     assert both.batch.done["z"].start_s == 100.0
     assert both.batch.done["q"].start_s >= 107.0
+
+
+def test_a_job_that_is_queued_again_stands_by_its_priority_also_where_another_leaves() -> None:
+    both, _ = pair(4, arrivals(rigid("a", 4, 100, priority=900), rigid("b", 4, 100), rigid("c", 4, 100)))
+    both.connect()
+    assert (list(both.batch.dispatched), list(both.batch.queue)) == (["a"], ["b", "c"])
+    told = both.batch.dispatched["a"].report
+    reports = (
+        msgspec.structs.replace(told, state=JobState.QUEUED),
+        msgspec.structs.replace(told, job="b"),
+    )
+    assert list(with_reports(both.batch, reports, "").queue) == ["a", "c"]
 
 
 # Connections.

@@ -65,7 +65,13 @@ def test_a_workload_file_may_give_text_or_an_object() -> None:
         3,
         {"model": "amdahl"},
         {"model": "amdahl", "serial": 0.1, "extra": 1},
+        {"model": "amdahl", "serial": "x"},
+        {"model": "amdahl", "serial": [1]},
+        {"model": "downey", "average": None, "sigma": 1},
+        {"model": ["amdahl"], "serial": 0.1},
         {"model": "table", "points": {}},
+        {"model": "table", "points": {"1": "x"}},
+        {"model": "table", "points": {"1": None}},
     ):
         with pytest.raises(InputError):
             model_text(wrong)

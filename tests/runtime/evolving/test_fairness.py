@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -247,6 +248,18 @@ def test_accounts_survive_a_restart_and_torn_files_are_refused(tmp_path: Path) -
     path.write_bytes(whole.replace(b"12.5", b"11.5"))
     with pytest.raises(InputError, match="checksum"):
         load_accounts(path)
+
+
+def test_a_delay_without_end_is_charged_so_that_the_file_is_read_again(tmp_path: Path) -> None:
+    fairness = Fairness(policy=DelayPolicy.TARGET, limits={("user", "x"): DelayLimits(target_s=5.0)})
+    accounts: Accounts | str = at_start(fairness, 0.0)
+    for _ in range(2):
+        assert isinstance(accounts, Accounts)
+        accounts = _charge(fairness, accounts, "user01", inf)
+    assert isinstance(accounts, Accounts)
+    save_accounts(accounts, tmp_path / "delays.json")
+    assert load_accounts(tmp_path / "delays.json") == accounts
+    assert isinstance(_charge(fairness, accounts, "x", inf), str)
 
 
 @given(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import mean
+from typing import Any
 
 import pytest
 from support.evolving import check_cores
@@ -222,6 +223,39 @@ def test_shrinkable_jobs_take_longer_and_hold_less() -> None:
             assert played.cores >= played.static_cores // 2
 
 
+def _on_one_node(cores: int, *jobs: EvolvingJob, **options: Any) -> EvolvingRun:
+    workload = EvolvingWorkload(name="t", nodes=1, cores_per_node=cores, jobs=jobs)
+    return simulate_evolving(workload, EvolvingOptions(**options))
+
+
+def test_a_shrunk_job_that_is_granted_cores_ends_by_what_is_left_of_it() -> None:
+    own: dict[str, Any] = {"kind": "G", "user": "g", "arrival_s": 0.0}
+    g = EvolvingJob(
+        id="G", cores=8, static_s=1000.0, asks_s=(500.0,), more_cores=2, dynamic_s=800.0, rest=0.8, **own
+    )
+    f = EvolvingJob(
+        id="F", cores=2, static_s=300.0, asks_s=(100.0,), more_cores=4, rest=0.5, **(own | {"kind": "F"})
+    )
+    run = _on_one_node(10, g, f, shrinkable="G")
+    assert [(time_s, grant.request.job) for time_s, grant in run.grants] == [(100.0, "F"), (500.0, "G")]
+    # 4 of 8 cores from 100 s: until 1900 s; 0.8 of the 1400 s that are left at 500 s.
+    assert run.played["G"].end_s == pytest.approx(500 + 0.8 * 1400)
+
+
+def test_a_job_that_was_stopped_and_granted_again_is_satisfied_once() -> None:
+    own: dict[str, Any] = {"arrival_s": 0.0, "cores": 4}
+    low = EvolvingJob(
+        id="L", kind="L", user="l", static_s=1000.0, asks_s=(10.0,), more_cores=2, rest=0.6, **own
+    )
+    first = EvolvingJob(
+        id="F", kind="F", user="f", static_s=300.0, asks_s=(100.0,), more_cores=4, rest=0.5, **own
+    )
+    run = _on_one_node(10, low, first, preemptible="L")
+    assert [grant.request.job for _, grant in run.grants] == ["L", "F", "L"]
+    figures = dynamic_figures(run)
+    assert (figures["asked"], figures["satisfied"], figures["granted_cores"]) == (2, 2, 6)
+
+
 def test_quadflow_phases() -> None:
     """Prabhakaran: figure 7 Quadflow."""
     plate, cylinder = QUADFLOW
@@ -253,6 +287,11 @@ def test_quadflow_runs_ask_only_above_their_threshold() -> None:
         played = served.played[grant.request.job]
         assert played.cores == 32
         assert played.end_s - played.start_s < played.job.static_s
+
+
+def test_a_result_says_how_many_cores_were_kept() -> None:
+    assert EvolvingOptions(serve_by="partition").settings()["dynamic_partition"] == 8
+    assert EvolvingOptions().settings()["dynamic_partition"] is None
 
 
 def test_options_that_do_not_fit_are_refused() -> None:

@@ -91,6 +91,14 @@ def test_a_job_on_a_node_that_fails_starts_again_from_the_beginning(policy: str)
     assert result.timeline.waiting.tolist() == [0, 1, 0, 0]
 
 
+@pytest.mark.parametrize("policy", ["easy", "aucsched3"])
+def test_nothing_starts_between_outages_that_touch(policy: str) -> None:
+    outages = down("n0", 10, 20), down("n0", 0, 10), down("n0", 40, 50)
+    result = played(workload((5, 10, 1), nodes=1), *outages, policy=policy)
+    assert times(result) == {"0": 20}
+    assert not result.to_dict()["requeues"]
+
+
 def test_a_lost_job_is_listed_and_counts_as_lost_work() -> None:
     of = workload((0, 100, 4), (10, 5, 1))
     result = played(of, down("n2", 30, 50), on_failure="lost")

@@ -178,6 +178,18 @@ def test_a_row_that_cannot_be_read_is_left_out_and_its_job_named() -> None:
         assert [job.id for job in logged_jobs(read_table(rows.encode(), "|"))] == ["1", "3"]
 
 
+@pytest.mark.parametrize("nodes", ["Unknown", "1.0", ""])
+def test_memory_of_a_job_whose_node_count_is_odd_is_of_one_node(nodes: str) -> None:
+    made = read(f"JobID|Submit|Start|ElapsedRaw|NNodes|NCPUS|ReqMem\n1|5|6|5|{nodes}|1|4G\n", since=5)
+    assert [one.job.request.memory_mib_per_node for one in made.jobs] == [4096]
+
+
+def test_times_beyond_every_calendar_are_told_in_seconds() -> None:
+    row = "JobID|Submit|Start|ElapsedRaw\n1|500000000000|500000000000|100\n"
+    with pytest.raises(InputError, match=r"from 5e\+11 s to 5e\+11 s"):
+        read(row, until=5.0)
+
+
 def test_a_requeued_job_has_a_row_for_each_of_its_runs() -> None:
     """As ``sacct -D`` prints them: only the last run goes on, and one that was requeued ran as well."""
     head = "JobID|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|NNodes|NCPUS|AllocTRES|Partition\n"
