@@ -179,6 +179,7 @@ def test_a_tutorial_shows_what_its_code_prints(
         ("docs/when.md", 1),
         ("docs/write-policy.md", 1),
         ("docs/failures.md", 1),
+        ("docs/shadow.md", 1),
     ],
 )
 def test_a_page_shows_what_its_commands_print(page: str, count: int, place: Path) -> None:

@@ -46,11 +46,16 @@ def test_pages_stand_in_the_navigation_under_their_kind() -> None:
     groups = {"Tutorials": "tutorial", "How-to guides": "how-to", "Reference": "reference"}
     groups |= {"Explanation": "explanation", "Results": "results"}
     listed = {"index.md": "index"}
+    kinds = {page.relative_to(DOCS).as_posix(): front(page)["kind"] for page in PAGES}
     for entry in site["nav"][1:]:
         ((name, below),) = entry.items()
-        listed |= dict.fromkeys(re.findall(r"[\w/-]+\.md", json.dumps(below)), groups[name])
+        for page in re.findall(r"[\w/-]+\.md", json.dumps(below)):
+            assert page not in listed
+            if name == "Administrators":
+                assert front(DOCS / page)["for"].startswith("administrators")
+            listed[page] = kinds[page] if name == "Administrators" else groups[name]
     del listed["decisions/README.md"]
-    assert listed == {page.relative_to(DOCS).as_posix(): front(page)["kind"] for page in PAGES}
+    assert listed == kinds
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())

@@ -181,9 +181,9 @@ def test_a_job_outside_stays_out_of_its_users_reservation(shell: Shell) -> None:
 
 
 def test_a_placed_job_that_does_not_start_gets_its_request_back(shell: Shell, tmp_path: Path) -> None:
-    """As docs/administrators.md says it: with fewer words Slurm gives such a job too few CPUs."""
-    page = (Path(__file__).parents[2] / "docs/administrators.md").read_text()
-    (line,) = re.findall(r"scontrol update JobId=88 (.*)", page)
+    """As docs/place-by-hand.md says it: with fewer words Slurm gives such a job too few CPUs."""
+    page = (Path(__file__).parents[2] / "docs/place-by-hand.md").read_text()
+    (line,) = re.findall(r"scontrol update JobId=88 (ReqNodeList=.*)", page)
     names = re.findall(r"(\w+)=", line)
     shell(f"scancel -u {getpass.getuser()}")
     wait_for(lambda: not shell("squeue -h").strip(), shell, "nothing runs")

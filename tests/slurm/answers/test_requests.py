@@ -307,7 +307,7 @@ class Everything(dict[str, Any]):
 
 
 def test_the_page_lists_every_option_that_has_no_native_term() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "administrators.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "slurm-configuration.md").read_text()
     parts = list(unsupported_parts(Record(Everything(), "jobs[0]"), threads=True))
     words = {word for part in parts for word in re.findall("--[a-z=-]+[a-z]|tres_per_socket", part)}
     assert len(words) > 12
