@@ -157,8 +157,8 @@ _WHY = {
         "4 cores a GPU (section 7.3.2) GPUs are not scarce, and backfill and AUCSCHED3 use 96.2 and 96.0 "
         "%. With ranges of GPUs (the jobs of section 8.3) AUCSCHED3 uses 90.5 %, 73 % of its starts from "
         "behind the window. None of these has backfill at 89 and AUCSCHED3 at 97. Awards alone (seeds 1 "
-        "to 5) have spans of .70 to 1.00 of backfill's and lower levels in all nine; they use 0.2 to 0.4 "
-        "points more in 1, 4 and 7, as much to 0.5 less in 2, 5 and 8, and 2.5 to 3.0 less with GPUs."
+        "to 6) have spans of .70 to 1.00 of backfill's and lower levels in all nine; they use 0.1 to 0.4 "
+        "points more in 1, 4 and 7, 0.2 to 0.5 less in 2, 5 and 8, and 2.5 to 3.0 less with GPUs."
     ),
 }
 #: The heading of what a row's starts were.
