@@ -13,9 +13,8 @@ import numpy as np
 from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, StartingJob, add_allocation, put
 from ..cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray
-from ..cluster.resources.columns import Columns
+from ..cluster.resources.columns import Columns, Guard, HeldBack, capped_by
 from ..cluster.resources.demand import Demand, Variant
-from ..cluster.resources.job_reservations import Guard, HeldBack, capped_by
 from ..topology.tree import Topology
 from .assemble import EXACT, PACK, WHOLE, mode_of
 from .candidates import (
@@ -32,7 +31,7 @@ from .candidates import (
     usable_nodes,
     with_blocked,
 )
-from .scattered_sets import legal_sets, required_sets
+from .job_windows import legal_sets, required_sets
 from .table import BidTable, deal_evenly, even, pack
 from .windows import field_of, first_window
 

@@ -15,9 +15,8 @@ import numpy as np
 
 from ..cluster.resources.allocation import Allocation
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
-from ..cluster.resources.columns import Columns
+from ..cluster.resources.columns import Columns, Guard
 from ..cluster.resources.demand import Demand
-from ..cluster.resources.job_reservations import Guard
 from ..cluster.value_types import copied
 from ..topology.tree import Topology
 from .assemble import GROUP, Assembler, Caps, ChosenWindows, NodesetArena, joined, mode_of
@@ -33,8 +32,18 @@ from .candidates import (
 )
 from .families.registry import ROOM, within_pools
 from .first_fit import Cluster, FirstFitPlacer, Placement, Placer, bids_at, is_settled
-from .job_windows import BidPhase, JobWindows, by_figure, count_of, in_turn, interleaved, spread
-from .scattered_sets import exhaustive_bids, legal_sets, required_sets
+from .job_windows import (
+    BidPhase,
+    JobWindows,
+    by_figure,
+    count_of,
+    exhaustive_bids,
+    in_turn,
+    interleaved,
+    legal_sets,
+    required_sets,
+    spread,
+)
 from .table import BidTable
 from .windows import Field, field_of, general_nodesets
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar
 
-from .checks import named
-from .errors import InputError
+from .errors import InputError, named
 from .text import plural
 from .value_types import (
     Choice,

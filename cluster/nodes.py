@@ -4,8 +4,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from enum import StrEnum
 from typing import SupportsIndex
 
-from .checks import HOST_NAME, at_least, known, unique
-from .errors import InputError
+from .errors import HOST_NAME, InputError, at_least, known, unique
 from .text import cut, shown
 from .value_types import (
     Choice,

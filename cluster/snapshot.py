@@ -2,8 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from .checks import known, unique
-from .errors import InputError
+from .errors import InputError, known, unique
 from .jobs import Job, RunningJob
 from .limits import Limit
 from .network import NETWORK, Network

@@ -33,8 +33,16 @@ from typing import (
     overload,
 )
 
-from .checks import LARGEST_COUNT, all_of_type, all_plain, at_least, named, of_type, plain
-from .errors import InputError
+from .errors import (
+    LARGEST_COUNT,
+    InputError,
+    all_of_type,
+    all_plain,
+    at_least,
+    named,
+    of_type,
+    plain,
+)
 from .text import shown
 
 #: One name, or several in any collection.

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from math import inf
 
-from .checks import LARGEST_COUNT, named
-from .errors import InputError
+from .errors import LARGEST_COUNT, InputError, named
 from .jobs import Job
 from .limits import Limit
 from .network import NETWORK, Network

@@ -17,8 +17,10 @@ from click.core import ParameterSource
 
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import flag_of, options_in, refuse_given, taken_from
+from ..cluster.promises import PLAN
 from ..cluster.tabular import indented_json
 from ..cluster.text import listed, plural
+from ..formats.writing import write_text
 from ..simulation.evolving.evolving_options import (
     EVOLVING_WORKLOADS,
     DepthOptions,
@@ -161,9 +163,7 @@ def evolve(snapshot: str, requests: str | None, out: Output, **options: Any) -> 
     limits on the delay of queued jobs allow.
     """
     from ..auction.options import StepOptions
-    from ..cluster.promises import PLAN
     from ..formats.native.cluster_file import load_snapshot, save_snapshot
-    from ..formats.writing import write_text
     from ..negotiation.evolving.fairness import at_start
     from ..negotiation.evolving.fairness_file import load_accounts, save_accounts
     from ..negotiation.evolving.requests import RequestBatch, load_requests

@@ -17,6 +17,8 @@ import click
 import msgspec
 
 from ..cluster.errors import OptionError, shown_name, system_errors
+from ..cluster.text import plural
+from ..formats.writing import write_bytes
 from .built_options import OUTPUT, WholeRange
 
 if TYPE_CHECKING:
@@ -241,8 +243,6 @@ def examples(folder: Path | None, kind: str | None, seed: int | None, output: Pa
         makes = "makes a snapshot, to schedule under those caps"
         click.echo(f"\naucsched examples --instance KIND --seed N -o FILE {makes}")
         return
-    from ..cluster.text import plural
-
     done = sum(_copy(name, folder / name) for name in EXAMPLES)
     click.echo(f"{plural(done, 'file')} copied to {shown_name(folder)}")
 
@@ -254,8 +254,6 @@ def _table(lines: Mapping[str, str]) -> None:
 
 
 def _copy(name: str, target: Path) -> bool:
-    from ..formats.writing import write_bytes
-
     with system_errors(target.parent):
         if target.exists():
             return False

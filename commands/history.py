@@ -14,8 +14,10 @@ import click
 from ..cluster.errors import InputError, OptionError, errors_in
 from ..cluster.option_fields import Option
 from ..cluster.option_table import SIMULATE, ValueOptions
+from ..cluster.promises import seconds_of
 from ..formats.notes import Notes
 from ..simulation.policy_names import split_policies
+from ..slurm.answers.slurm_files import SlurmFiles
 from .built_options import INPUT, filled_options, record_options
 from .outputs import (
     Output,
@@ -256,7 +258,6 @@ def _loaded(snapshot: str, history: str | None) -> tuple[Snapshot, str | list[Lo
     from ..api.forecasts import history_of
     from ..formats.native.cluster_file import load_snapshot
     from ..slurm.answers.live import collect
-    from ..slurm.answers.slurm_files import SlurmFiles
     from ..slurm.answers.snapshot_of_answers import import_slurm
 
     past: str | list[LoggedJob] = [] if history is None else history
@@ -284,8 +285,6 @@ def moment_by(text: str, now: float) -> float:
     Raises:
         OptionError: it is none of these.
     """
-    from ..cluster.promises import seconds_of
-
     words = text.strip().lower().split()
     try:
         if text.strip().startswith("+"):

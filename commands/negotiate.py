@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from ..cluster.errors import OptionError, errors_in, shown_name
 from ..cluster.option_fields import Option, options_in, refuse_given, taken_from
 from ..cluster.option_table import NEGOTIATE, read_by
+from ..formats.writing import write_text
 from ..simulation.negotiated.negotiation_options import (
     THESIS,
     BatchOptions,
@@ -201,7 +202,6 @@ def write_result(result: Negotiated, options: dict[str, Any]) -> None:
 
 
 def _write_messages(result: Negotiated, options: dict[str, Any]) -> None:
-    from ..formats.writing import write_text
     from ..simulation.negotiated.trace import mermaid, trace_json, trace_text
 
     if options["trace"] is not None:

@@ -23,6 +23,7 @@ import click
 from ..cluster.errors import AucschedError, InputError, OptionError, system_errors
 from ..cluster.option_fields import Option, taken_from
 from ..cluster.text import one_line
+from ..formats.writing import write_text
 from ..simulation.negotiated.negotiation_options import NegotiationOptions
 from .built_options import INPUT, INPUT_FILE, OUTPUT, SectionCommand, in_section, is_same_file, record_options
 from .groups import option_in
@@ -373,7 +374,6 @@ def ibsched(workload: str, **options: Any) -> None:
     It holds WORKLOAD's queue (esp, or a workload file) and maps it to what irtsched offers. Both
     processes read the same WORKLOAD.
     """
-    from ..formats.writing import write_text
     from ..negotiation.batch import ibsched as machine
     from ..negotiation.batch.batch_state import BatchState
     from ..negotiation.transport.party import Party

@@ -16,6 +16,7 @@ import click
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import Option, options_in
 from ..cluster.option_table import OPTIONS_BY_NAME, PLANNED_JOBS, SCHEDULE, StepRecord, WithinOption
+from ..formats.writing import write_bytes, write_text
 from .built_options import EXPORT, INPUT, SectionCommand, click_option, filled_options
 from .outputs import (
     Output,
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 
 def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
     """Write the commands that place the started jobs; tell on stderr which none can place."""
-    from ..formats.writing import write_bytes
     from ..slurm.place import placement
 
     text, problems = placement(snapshot, result)
@@ -97,7 +97,6 @@ def schedule(
     from ..cluster.schedule import Reason
     from ..formats.native.cluster_file import load_snapshot
     from ..formats.native.schedule_file import load_schedule
-    from ..formats.writing import write_text
     from ..reports.machine_picture import draw_machine
 
     last = options.pop("window_from")

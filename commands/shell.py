@@ -7,6 +7,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from ..cluster.errors import shown_name, system_errors
+from ..cluster.text import plural
 
 #: A page's width where help is laid out (characters).
 _WIDTH = 78
@@ -20,7 +21,6 @@ def man(context: click.Context, folder: Path) -> None:
 
     man FOLDER/aucsched-schedule.1 reads one.
     """
-    from ..cluster.text import plural
     from ..formats.writing import write_text
 
     with system_errors(folder):

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import click
 
-from ..cluster.errors import InputError, OptionError, errors_in
+from ..cluster.errors import InputError, OptionError, check_partitions, errors_in, shown_name
 from ..cluster.option_fields import options_in
+from ..cluster.tabular import indented_json
+from ..cluster.text import plural
+from ..formats.writing import write_text
 from ..slurm.answers.slurm_files import SlurmFiles
 from .built_options import INPUT, TEXT_OUTPUT, record_options
 from .groups import HelpGroup
@@ -47,7 +50,6 @@ def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> N
     job's unsupported, and reported on stderr.
     """
     # Imported here so that --help stays fast.
-    from ..cluster.checks import check_partitions
     from ..formats.native.cluster_file import save_snapshot
     from ..slurm.answers.live import collect
     from ..slurm.answers.snapshot_of_answers import import_slurm
@@ -92,8 +94,6 @@ def check(snapshot: str, out: Output, *, strict: bool) -> None:
     SNAPSHOT is a file, or - for standard input.
     """
     from ..auction.explain.snapshot_report import render_report, report_on
-    from ..cluster.errors import shown_name
-    from ..cluster.text import plural
     from ..formats.native.cluster_file import load_snapshot
 
     report = report_on(load_snapshot(snapshot))
@@ -118,7 +118,7 @@ def topology(topology: str, plot: Path | None, out: Output) -> None:
     dragonfly:9x4x2x2 (groups, routers of each, nodes and global links of a router), fat-tree:3x16
     (levels, radix), blocks:8x18 (blocks, nodes of each).
     """
-    from ..auction.explain.network_levels import network_document, network_report, render_network
+    from ..auction.explain.snapshot_report import network_document, network_report, render_network
     from ..formats.notes import Notes
     from ..slurm.answers.topology_any import load_topology
 
@@ -145,8 +145,6 @@ def schema(name: str, output: Path) -> None:
 
     The draft is 2020-12.
     """
-    from ..cluster.tabular import indented_json
     from ..formats.native.json_schema import schema_of
-    from ..formats.writing import write_text
 
     write_text(output, indented_json(schema_of(name)))

@@ -14,13 +14,13 @@ import click
 
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option
-from ..sweeps.axes import AXES, Axis
+from ..formats.writing import is_stream, write_text
+from ..sweeps.axes import AXES, Axis, Row
 from .built_options import INPUT, OUTPUT, Decorator, SectionCommand, filled_options, in_order, in_section
 from .outputs import html_option, note, note_unstarted, plot_option, progress_over, tell, write_rich
 from .policy_options import PARAMETERS_SHOWN, note_old_flags
 
 if TYPE_CHECKING:
-    from ..sweeps.axes import Row
     from ..sweeps.drive import Executor
 
 
@@ -74,7 +74,6 @@ def sweep(
     reads. Give the same command again to resume a stopped sweep: only runs in progress are lost.
     With more values or another option the sweep grows: completed runs are not repeated.
     """
-    from ..formats.writing import is_stream, write_text
     from ..reports.table_files import SUFFIXES, check_suffix
     from ..sweeps.call import Sweep
     from ..sweeps.drive import sweep as sweep_plan
@@ -119,13 +118,13 @@ def _executor(dask: str | None, workers: int | None) -> Executor:
     """Return what runs the runs: processes here, or a Dask cluster."""
     if dask is not None:
         from ..auction.parts.workers import check_dask
-        from ..sweeps.executors import run_on_dask
+        from ..sweeps.drive import run_on_dask
 
         if workers is not None:
             raise OptionError("--workers: with --dask the cluster's own workers run them")
         check_dask()
         return lambda subject, runs: run_on_dask(dask, subject, runs)
-    from ..sweeps.executors import processors, run_locally
+    from ..sweeps.drive import processors, run_locally
 
     return lambda subject, runs: run_locally(subject, runs, workers or processors())
 

@@ -10,6 +10,8 @@ import click
 
 from ..cluster.errors import OptionError, errors_in, shown_name
 from ..cluster.option_fields import Option, flag_of, options_in, refuse_given, taken_from
+from ..cluster.text import one_line
+from ..formats.writing import write_text
 from ..simulation.workloads.workload_options import ContiguityOption, SonerOptions, TableOptions, TableRecord
 from .built_options import INPUT, filled_options, in_order, record_options
 from .groups import HelpGroup
@@ -243,9 +245,7 @@ def ischeduler(kind: str, output: Path, **options: Any) -> None:
 @output_option
 def fit_log(log: str, output: Path) -> None:
     """Fit a model of system-centric traces to a log (SWF): JSON that ischeduler --model reads."""
-    from ..cluster.text import one_line
     from ..formats.swf import load_swf
-    from ..formats.writing import write_text
     from ..simulation.report import to_json
     from ..simulation.workloads.application_traces import fit
 
@@ -279,7 +279,6 @@ def describe(workload: str, processors: int | None, form: str, output: Path, plo
     """
     from ..formats.file_kinds import is_json
     from ..formats.reading import read_document
-    from ..formats.writing import write_text
     from ..simulation.report import to_json
 
     content = read_document(workload, bytes)

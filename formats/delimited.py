@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from ..cluster.checks import plain
-from ..cluster.errors import InputError
+from ..cluster.errors import InputError, plain
 from .reading import text_of
 
 if TYPE_CHECKING:

@@ -25,12 +25,14 @@ from typing import Annotated
 import msgspec
 
 from ..cluster.errors import AucschedError, InputError, errors_below
-from .job_records import JobReport, MapEntry, OfferReservation
-from .message_rules import (
+from .job_records import (
     CoresByNode,
     Count,
+    JobReport,
+    MapEntry,
     Name,
     Names,
+    OfferReservation,
     Positive,
     Time,
     is_finite,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..auction.explain.network_levels import NetworkReport, graph_of_snapshot
+from ..auction.explain.snapshot_report import NetworkReport, graph_of_snapshot
 from ..cluster.errors import OptionError
 from ..cluster.limits import of_gres
 from ..cluster.network import Network, NetworkKind

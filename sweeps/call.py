@@ -20,8 +20,8 @@ from ..formats.swf import SwfLog, swf_text
 from ..reports.table_files import SUFFIXES, check_suffix
 from ..simulation.own_policy import Factory, name_of
 from .axes import AXES, Row, Value
+from .drive import run_here, run_locally
 from .drive import sweep as drive
-from .executors import run_here, run_locally
 from .results import check_panels, columns_of, write_table
 from .run_plan import FAILED, Run, RunPlan, Subject, make_plan, plan_over
 

@@ -18,8 +18,8 @@ from support.plain import J, starts_of, workload_of, workloads
 from aucsched.auction.planning.plan import plan as make_plan
 from aucsched.simulation.log_columns import Workload
 from aucsched.simulation.logs.counts import simulate_counts
-from aucsched.simulation.logs.lookahead import Candidate, fullest
 from aucsched.simulation.logs.policies import POLICIES, make_policy
+from aucsched.simulation.logs.reservations import Candidate, fullest
 from aucsched.simulation.simulate_options import PolicyOptions
 
 #: "We need to know the runtimes of job 1 and job 2 to determine when their processors will be freed in favor

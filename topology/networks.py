@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cluster.checks import at_least
-from ..cluster.errors import InputError
+from ..cluster.errors import InputError, at_least
 from ..cluster.network import SIZES, Network, NetworkKind
 from ..cluster.nodes import MOST_DEPTH, Switch, in_groups
 from ..cluster.resources.capacity import IntArray

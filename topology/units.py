@@ -9,8 +9,7 @@ from math import prod
 
 import numpy as np
 
-from ..cluster.checks import unique
-from ..cluster.errors import InputError, errors_below
+from ..cluster.errors import InputError, errors_below, unique
 from ..cluster.network import Network, NetworkKind, PlacementSize, Unit
 from ..cluster.nodes import Switch
 from ..cluster.resources.capacity import IntArray

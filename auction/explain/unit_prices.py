@@ -1,6 +1,6 @@
 """Node prices: how high the window's bids drive each core, gres and licence; each bid's cost.
 
-Lagrangian prices (models/search/prices.py) after a fixed number of rounds, then rounded as far as
+Lagrangian prices (models/search/bounding.py) after a fixed number of rounds, then rounded as far as
 the bound they prove allows. They are an estimate: any prices bound the award, but bids are whole,
 and prices that make every winner gain and every loser lose need not exist.
 """
@@ -19,14 +19,13 @@ from ...bidgen.generate import generate_bids
 from ...bidgen.table import BidTable
 from ...cluster.jobs import Job
 from ...cluster.resources.capacity import MEMORY, FloatArray, IntArray, Resource
-from ...cluster.resources.columns import Columns
+from ...cluster.resources.columns import Columns, Guard
 from ...cluster.resources.demand import Demand
-from ...cluster.resources.job_reservations import Guard
 from ...cluster.schedule import Award
 from ...formats.hostlist import join
 from ...models.model import bid_weights, start_weight
+from ...models.search.bounding import dot, find_prices, lagrangian_bound
 from ...models.search.packing import Packing, packing_within
-from ...models.search.prices import dot, find_prices, lagrangian_bound
 from ..balance import Balance
 from ..ledger import greedy
 from ..options import StepOptions

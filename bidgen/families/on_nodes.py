@@ -17,8 +17,7 @@ from ...cluster.resources.capacity import (
     IntArray,
     Resource,
 )
-from ...cluster.resources.columns import Columns
-from ...cluster.resources.job_reservations import Guard
+from ...cluster.resources.columns import Columns, Guard
 from ..table import BidTable
 from .claims import Claim, Family
 

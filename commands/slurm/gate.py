@@ -8,6 +8,7 @@ from ...cluster.errors import OptionError
 from ...cluster.text import one_line, plural
 from ..built_options import WholeRange
 from ..groups import HelpGroup
+from ..outputs import note
 from .loops import licence_option
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print the commands; change nothing.")
@@ -34,15 +35,23 @@ def up(*, licence: str, seconds: int) -> None:
     import socket
 
     from ...slurm.answers.live import ask_slurm
-    from ...slurm.live import license_gate
-    from ...slurm.live.actions import one_scontrol, require_done
+    from ...slurm.live.actions import (
+        create_words,
+        extend_words,
+        gate_name,
+        gates,
+        licence_count,
+        one_scontrol,
+        own_user,
+        require_done,
+    )
 
-    total = license_gate.licence_count(ask_slurm, licence)
-    found = license_gate.gates(ask_slurm, licence)
-    name = found[0].name if found else license_gate.gate_name(licence, socket.gethostname())
-    words = license_gate.extend_words(name, seconds)
+    total = licence_count(ask_slurm, licence)
+    found = gates(ask_slurm, licence)
+    name = found[0].name if found else gate_name(licence, socket.gethostname())
+    words = extend_words(name, seconds)
     if not found:
-        words = license_gate.create_words(name, licence, total, seconds, license_gate.own_user())
+        words = create_words(name, licence, total, seconds, own_user())
     require_done(one_scontrol, words)
     click.echo(f"{name}: up, ends in {seconds} s unless its end is moved")
 
@@ -52,8 +61,7 @@ def up(*, licence: str, seconds: int) -> None:
 def down(*, licence: str) -> None:
     """Put the gate down: Slurm starts the jobs behind it from now on."""
     from ...slurm.answers.live import ask_slurm
-    from ...slurm.live.actions import one_scontrol, require_done
-    from ...slurm.live.license_gate import drop_words, gates
+    from ...slurm.live.actions import drop_words, gates, one_scontrol, require_done
 
     found = gates(ask_slurm, licence)
     for one in found:
@@ -68,7 +76,7 @@ def down(*, licence: str) -> None:
 def status(*, licence: str) -> int:
     """Say if the gate is up, for how long, and how many licences it holds; exit 1 if it is down."""
     from ...slurm.answers.live import ask_slurm
-    from ...slurm.live.license_gate import gates, licence_count
+    from ...slurm.live.actions import gates, licence_count
 
     total = licence_count(ask_slurm, licence)
     now = time.time()
@@ -98,7 +106,6 @@ def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dr
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.actions import one_scontrol, shown_by
     from ...slurm.live.pass_plan import added, read_all
-    from ..outputs import note
 
     known = ask_slurm(("sinfo", "-h", "-a", "-o", "%R")).decode(errors="replace").split()
     for name in set(partitions).difference(known):
@@ -142,7 +149,6 @@ def take_off(*, licence: str, dry_run: bool) -> int:
     from ...slurm.answers.reservation_records import read_reservations
     from ...slurm.live.actions import Action, one_scontrol, shown_by
     from ...slurm.live.pass_plan import cleared, read_all
-    from ..outputs import note
 
     def to_clear() -> list[Action]:
         reserved = read_reservations(ask_slurm(RESERVATIONS))
@@ -169,6 +175,6 @@ def take_off(*, licence: str, dry_run: bool) -> int:
 @gate.command("lua")
 def lua() -> None:
     """Print the job_submit.lua that puts each new job behind the gate."""
-    from ...slurm.live.license_gate import job_submit_lua
+    from ...slurm.live.actions import job_submit_lua
 
     click.echo(job_submit_lua(), nl=False)

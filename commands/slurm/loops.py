@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...cluster.errors import AucschedError, OptionError, errors_in
+from ...cluster.errors import AucschedError, InputError, OptionError, errors_in
 from ...cluster.option_fields import Option, options_in
 from ...cluster.promises import AUTO, BACKFILL, NONE, PLAN, check_promise
 from ...cluster.text import one_line, plural, utc
@@ -39,7 +39,6 @@ from ..snapshot import answer_options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ...cluster.errors import InputError
     from ...slurm.live.live_forecasts import LiveForecasts
     from ...slurm.live.loop import PassReport
     from ...slurm.live.loop_metrics import Metrics
@@ -261,7 +260,7 @@ def run(**options: Any) -> int:
     """
     from ...auction.options import options_with_preset
     from ...slurm.answers.live import AT_ONCE
-    from ...slurm.live.license_gate import own_user
+    from ...slurm.live.actions import own_user
 
     own = {name: options.pop(name) for name in options_in(Settings)}
     promise, options = promised_options(options)

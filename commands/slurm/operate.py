@@ -23,7 +23,7 @@ from ...cluster.option_fields import Option
 from ...cluster.option_table import STEP, read_by
 from ...cluster.text import one_line
 from ..built_options import filled_options
-from ..outputs import note
+from ..outputs import note, write_rich
 from .loops import licence_option, no_rest_options
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: b
     """Show the state of the cluster, the gate and the loops; Ctrl-C ends it."""
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.loop_metrics import cluster_status, loopback
-    from ..outputs import write_rich
 
     for address in addresses:
         loopback(address)
@@ -141,8 +140,8 @@ def doctor(*, licence: str) -> int:
     It only reads, and changes nothing.
     """
     from ...slurm.answers.live import ask_slurm
+    from ...slurm.live.actions import own_user
     from ...slurm.live.findings import Severity, examine
-    from ...slurm.live.license_gate import own_user
 
     failed = False
     for finding in examine(ask_slurm, licence, own_user(), time.time):

@@ -19,8 +19,7 @@ from typing import Annotated, Any, Generic, TypeVar, cast
 
 import msgspec
 
-from ...cluster.checks import LARGEST_COUNT
-from ...cluster.errors import InputError, errors_below
+from ...cluster.errors import LARGEST_COUNT, InputError, errors_below
 from ...cluster.jobs import Job, Range, Request, RunningJob, Span
 from ...cluster.limits import AMOUNTS, FilledNames, Limit, LimitMap
 from ...cluster.nodes import Resources, Switch

@@ -17,12 +17,11 @@ from ...cluster.option_table import WORK_LIMIT
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.lexicographic import SolveSettings, WindowSolution, solve_lexicographic
 from ..solve.solver import SolverStatus
-from .bounding import Bounding, Relaxed
+from .bounding import Bounding, Relaxed, SearchPrices
 from .compiled_search import compiled_swaps
 from .neighbourhoods import SmallAuctions
 from .operators import ColumnSearch, DestroyRepair, ExchangeSearch, Swapping, greedy_by
 from .packing import SCALE, Packing, Worth
-from .prices import SearchPrices
 from .proving import best_among
 from .search_parameters import Found, SearchLimits, Stating
 

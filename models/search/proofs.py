@@ -3,8 +3,8 @@
 Jobs come one after another, those that pay most at the prices first; each wins with one of its
 bids, or none. Below a winner only later jobs' bids that still fit are looked at: few where two bids
 seldom fit together. A branch is left where the best of all jobs to come, or what prices still bound
-(prices.py's Lagrangian, job by job), cannot make an award that counts more than the best so far, or
-as much and is liked more. Where every branch is left that award is proved.
+(bounding.py's Lagrangian, job by job), cannot make an award that counts more than the best so far,
+or as much and is liked more. Where every branch is left that award is proved.
 
 Only indexing, integers and plain sums of floats, as in moves.py: the same lines run over lists in
 plain Python, bit for bit alike.

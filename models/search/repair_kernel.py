@@ -1,8 +1,8 @@
 """Dives, as functions over columns, made to be compiled (compiled_search.py) and to run without.
 
-In a dive some winners leave. Rounds of prices (Lagrangian, as in prices.py) over the bids that fit
-into the free rest tell which win most often; a few of those are taken, the rest shrinks, and rounds
-go on from the prices at hand until nothing fits. Rows that no such bid wants take no part.
+In a dive some winners leave. Rounds of prices (Lagrangian, as in bounding.py) over the bids that
+fit into the free rest tell which win most often; a few of those are taken, the rest shrinks, and
+rounds go on from the prices at hand until nothing fits. Rows that no such bid wants take no part.
 
 Only indexing, integers and plain sums of floats, as in moves.py: the same lines run over lists in
 plain Python, bit for bit alike.

@@ -7,6 +7,7 @@ import numpy as np
 from ...cluster.resources.capacity import BoolArray, IntArray, ranges, sorted_places, sums_before
 from ..solve.program import in_one_clique
 from . import repair_kernel, swaps
+from .bounding import runs_of
 from .moves import (
     BEST,
     BEST_LIKED,
@@ -21,7 +22,6 @@ from .moves import (
     MoveState,
 )
 from .packing import Packing, Worth
-from .prices import runs_of
 from .repair_kernel import Dive, DiveBids
 from .swaps import Swaps
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ...cluster.checks import LARGEST_COUNT
-from ...cluster.errors import InputError
+from ...cluster.errors import LARGEST_COUNT, InputError
 from ...cluster.limits import Owned
 
 #: Whom limits are set for, as Maui calls them; the class of a job is its partition.

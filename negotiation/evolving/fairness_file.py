@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ...cluster.checks import named
-from ...cluster.errors import InputError
+from ...cluster.errors import InputError, named
 from ...formats.checked_lines import sync
 from ...formats.jsontext import decode
 from ...formats.reading import read_document, text_of

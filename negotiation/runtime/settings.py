@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from ...cluster.checks import at_least
-from ...cluster.errors import OptionError
+from ...cluster.errors import OptionError, at_least
 from ..messages import LEAST_INTERVAL_S
 from .share import ShrinkOrder, Steps
 from .tentative import Dependencies

@@ -31,8 +31,7 @@ from ..messages import (
 )
 from ..pair import PATIENCE, StuckError
 from ..runtime.irtsched import RuntimeState
-from .framing import PeerLostError, one_line
-from .handshake import Hello
+from .handshake import Hello, PeerLostError, one_line
 from .link import SocketTransport
 from .listener import Link
 from .party import Party, StructCodec

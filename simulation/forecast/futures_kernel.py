@@ -12,13 +12,12 @@ from typing import NamedTuple
 from ...cluster.kernels.column_operations import insert, insert_pair, pop, push, remove, remove_pair
 from ...cluster.kernels.harness import Column, Floats, FloatTable, Ints, IntTable, kernel
 from ...cluster.timeline.count_profile import ProfileColumns, add, earliest
-from ..promised.awards import cost
-from ..promised.overload import is_too_much
+from ..promised.awards import cost, is_too_much
 from ..promised.promise_plan import window
 from ..promised.promise_state import OVERDUE, SHARE
 
 #: What futures play: EASY, conservative backfilling (of one pool), ``--objective response`` with
-#: promises, and the same where promises are withdrawn under overload (promised/overload.py).
+#: promises, and the same where promises are withdrawn under overload (promised/awards.py).
 EASY, CONSERVATIVE, RESPONSE, WITHDRAWING = 0, 1, 2, 3
 #: No job.
 NOBODY = -1
@@ -294,7 +293,7 @@ def _sort_by_worth(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules,
 
 @kernel
 def _is_overloaded(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules) -> bool:
-    """Say whether more waits than promises can follow, as promised/overload.py does."""
+    """Say whether more waits than promises can follow, as promised/awards.py does."""
     backlog = 0.0
     for place in range(machine.counts[QUEUED]):
         job = machine.queue[place]

@@ -22,7 +22,6 @@ from ..result import Simulation, bounded_slowdown
 from ..simulate_options import RENAMED, PolicyOptions
 from ..stepping import Changes, CountPolicy, PolicyWrapper, Resort, StoppedRun
 from .counts import CheckedPolicy, simulate_counts
-from .lookahead import Lookahead
 from .orderings import (
     CHANGING_ORDERS,
     FLEXIBLE,
@@ -33,7 +32,7 @@ from .orderings import (
     MultifactorWeights,
 )
 from .planning import Planning
-from .reservations import Partitioned, Reservations, Selective, Slack
+from .reservations import Lookahead, Partitioned, Reservations, Selective, Slack
 from .selection import BestFit, FirstFit, NextFit, QueuePolicy, Queues
 from .speculative import Speculative, TestRuns
 

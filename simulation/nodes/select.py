@@ -19,7 +19,7 @@ from ...bidgen.assemble import EVEN, PACK, mode_of
 from ...bidgen.candidates import Candidates, FreeView, most_by_units, most_nodes, totals_of
 from ...bidgen.first_fit import placement_on
 from ...bidgen.generate import place_alone
-from ...bidgen.scattered_sets import legal_sets, required_sets
+from ...bidgen.job_windows import legal_sets, required_sets
 from ...bidgen.windows import (
     Field,
     Windows,

@@ -1,12 +1,24 @@
-"""Who starts: by worth for the resources taken, while the plan of all others keeps its promises."""
+"""Who starts: by worth for the resources taken, while the plan of all others keeps its promises.
+
+Under overload the job with the largest wait² / estimate starts, and short ones beside it. There the
+waits of EASY grow as long as jobs come. Promises that follow its longest wait then leave no room:
+all are due, and jobs start in order of submission, short ones behind long ones. So promises are
+withdrawn. One job has EASY's reservation: the one that has waited longest for what it asks (a short
+job comes soon, a long one in the end), or the first of all, once it has waited for much longer than
+any job would have under EASY. Others start beside it, the shortest first.
+
+Overload shows in the backlog: the waiting work, by what users' jobs ran for, in time of the whole
+machine. The queue is backfilling/deep_queue.py's, in which neither search looks at every job.
+"""
 
 from math import inf, sqrt
 
 from ...cluster.kernels.column_operations import insert, pop, push, remove
 from ...cluster.kernels.harness import Entry, Ints, kernel
-from ..backfilling.easy import FREE, QUEUED, STARTED, make_pass, start
-from ..run_times import mean_share
-from .promise_plan import ALLOWED, MANY, REFUSED, promise_due, verdict
+from ..backfilling.deep_queue import BLOCK, DEEP, HEAD, add_deep, class_below, holds, next_fit, remove_deep
+from ..backfilling.easy import FREE, QUEUED, ROUNDED, RUNNING, STARTED, make_pass, shadow_time, start
+from ..run_times import mean_share, remember_share
+from .promise_plan import ALLOWED, MANY, NOBODY, REFUSED, promise_due, verdict
 from .promise_state import OVERDUE, PROMISED, WAITING, PromisedState
 
 #: Bounded slowdown counts shorter run times as this many seconds.
@@ -171,3 +183,140 @@ def _remove_started(state: PromisedState) -> None:
 
 
 REFUSE = Entry(refuse, "the plan of promises", many=MANY)
+
+
+#: So many times the backlog is more than the longest wait that EASY would have made: overload. Who
+#: has waited for so many times that wait comes next.
+BACKLOGS = 1.6
+#: More jobs that wait are no longer planned one after another, which is work for each of them.
+PLANNED = 72
+
+
+@kernel
+def change_backlog(state: PromisedState, job: int, sign: int) -> None:
+    """Add an arriving job's work to the backlog (+1), or subtract a starting job's (−1)."""
+    work, user = sign * state.jobs.estimate[job] * state.jobs.size[job], state.jobs.user[job]
+    state.backlog.asked[user] += work
+    state.backlog.learnt[0] += work * mean_share(state.shares, user)
+
+
+@kernel
+def learn(state: PromisedState, user: int, share: float) -> None:
+    """Learn which share of its estimate a user's job ran, and what it says of waiting jobs."""
+    before = mean_share(state.shares, user)
+    remember_share(state.shares, user, share)
+    state.backlog.learnt[0] += (mean_share(state.shares, user) - before) * state.backlog.asked[user]
+
+
+@kernel
+def is_too_much(backlog: float, waiting: int, longest: float, processors: float) -> bool:
+    """Say whether so much work (processors × seconds) of so many jobs is overload."""
+    return waiting > PLANNED or BACKLOGS * backlog > longest * processors
+
+
+@kernel
+def is_overloaded(state: PromisedState, longest: float) -> bool:
+    """Say whether there is overload; move all that wait to its queue, without promises, or back."""
+    jobs, machine, queue = state.jobs, state.machine, state.backlog.queue
+    waiting = machine.counts[WAITING] + queue.counts[DEEP]
+    if is_too_much(state.backlog.learnt[0], waiting, longest, state.rules.processors):
+        for place in range(machine.counts[WAITING]):
+            job = machine.waiting[place]
+            jobs.due[job] = jobs.promise[job] = inf
+            add_deep(queue, job, jobs.estimate[job])
+        machine.counts[WAITING] = machine.counts[PROMISED] = 0
+        return True
+    while queue.counts[DEEP] > 0:
+        machine.waiting[machine.counts[WAITING]] = queue.counts[HEAD]
+        machine.counts[WAITING] += 1
+        remove_deep(queue, queue.counts[HEAD])
+    return False
+
+
+@kernel
+def award_overloaded(state: PromisedState, now: float, longest: float) -> None:
+    """Start jobs; ``longest`` is the longest wait on the copy."""
+    jobs, easy, queue = state.jobs, state.machine.easy, state.backlog.queue
+    free = easy.counts[FREE]
+    fits, before = class_below(queue, free), queue.counts[HEAD] - 1
+    if fits < 0 or next_fit(queue, before, fits, inf, -1, jobs.size, free, -1) == len(jobs.size):
+        return
+    head = _head(state, now, longest)
+    while head != NOBODY and jobs.size[head] <= easy.counts[FREE]:
+        _start(state, now, head)
+        head = _head(state, now, longest)
+    free = easy.counts[FREE]
+    if head == NOBODY or free == 0:
+        return
+    shadow, extra = shadow_time(easy.ends, easy.held, easy.counts[RUNNING], free, jobs.size[head])
+    job = _shortest(state, now, head, shadow, extra)
+    while job != NOBODY:
+        if now + jobs.estimate[job] > shadow:
+            extra -= jobs.size[job]
+        _start(state, now, job)
+        job = _shortest(state, now, head, shadow, extra)
+
+
+@kernel
+def _start(state: PromisedState, now: float, job: int) -> None:
+    remove_deep(state.backlog.queue, job)
+    run_from(state, now, job)
+
+
+@kernel
+def _head(state: PromisedState, now: float, longest: float) -> int:
+    """Return the job that waited too long, or has the largest wait² / estimate; NOBODY: none."""
+    submit, queue = state.jobs.submit, state.backlog.queue
+    classes, first = len(queue.lowest), int(queue.counts[HEAD])
+    if first < len(submit) and now - submit[first] >= BACKLOGS * longest:
+        return first
+    most, head, block = -1.0, NOBODY, first // BLOCK
+    # While the last head waits, no head has less than its wait² / estimate; ratios are rounded.
+    last = state.backlog.head[0]
+    wait = now - submit[last]
+    least = wait * wait / queue.waiting[last] * (1.0 - 1e-9) - 1e-9
+    while block * BLOCK < len(submit) and submit[block * BLOCK] <= now:
+        # Nobody of them has waited longer, nor asks for less.
+        wait = now - submit[block * BLOCK]
+        if block % BLOCK == 0 and wait * wait <= least * queue.group[(block // BLOCK + 1) * classes - 1]:
+            block += BLOCK
+            continue
+        if wait * wait > least * queue.block[(block + 1) * classes - 1]:
+            for job in range(max(first, block * BLOCK), (block + 1) * BLOCK):
+                if queue.waiting[job] < inf:
+                    wait = now - submit[job]
+                    if wait * wait > most * queue.waiting[job]:
+                        most, head = wait * wait / queue.waiting[job], job
+                        least = max(least, most)
+        block += 1
+    state.backlog.head[0] = max(head, 0)
+    return head
+
+
+@kernel
+def _shortest(state: PromisedState, now: float, head: int, shadow: float, extra: int) -> int:
+    """Return the job of least estimate that may start beside the head; NOBODY: there is none."""
+    submit, size, queue = state.jobs.submit, state.jobs.size, state.backlog.queue
+    free = state.machine.easy.counts[FREE]
+    fits, beside = class_below(queue, free), class_below(queue, min(extra, free))
+    if fits < 0:
+        return NOBODY
+    # A little more: now + estimate may round to the shadow time itself.
+    slack = shadow - now + shadow * ROUNDED
+    least, shortest, classes = inf, NOBODY, len(queue.lowest)
+    first = queue.counts[HEAD]
+    block = first // BLOCK
+    while block * BLOCK < len(submit) and submit[block * BLOCK] <= now:
+        row = block // BLOCK * classes
+        if block % BLOCK == 0 and not holds(queue.group, row, fits, slack, beside, least):
+            block += BLOCK
+            continue
+        if holds(queue.block, block * classes, fits, slack, beside, least):
+            for job in range(max(first, block * BLOCK), (block + 1) * BLOCK):
+                estimate = queue.waiting[job]
+                if estimate >= least or size[job] > free or job == head:
+                    continue
+                if now + estimate <= shadow or size[job] <= extra:
+                    least, shortest = estimate, job
+        block += 1
+    return shortest

@@ -27,8 +27,7 @@ from ..backfilling.easy import FREE, QUEUED, RUNNING, STARTED, release
 from ..backfilling.easy import step as easy_step
 from ..log_columns import LogColumns, Requests, count_users
 from ..stepping import Changes, CountPolicy, Resort
-from .awards import award
-from .overload import award_overloaded, change_backlog, is_overloaded, learn
+from .awards import award, award_overloaded, change_backlog, is_overloaded, learn
 from .promise_plan import MANY, NOBODY, plan, promise, promise_due
 from .promise_state import (
     COPY_NOW,

@@ -13,8 +13,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from ...cluster.checks import all_plain
-from ...cluster.errors import InputError
+from ...cluster.errors import InputError, all_plain
 from ...cluster.jobs import RunningJob
 from ...cluster.nodes import Resources
 from ...cluster.text import plural

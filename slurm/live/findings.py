@@ -25,7 +25,7 @@ from ..answers.versions import (
     SlurmRelease,
     parse_release,
 )
-from .license_gate import gates, licence_count
+from .actions import gates, licence_count
 from .passes import take_look
 
 #: Where the loop was tried on a real cluster.

@@ -21,8 +21,18 @@ from ..answers.node_records import asleep_cores
 from ..answers.reservation_records import read_reservations
 from ..answers.slurm_files import SlurmFiles
 from ..answers.states import JobPhase
-from .actions import Action, ActionKind, CommandRunner, line
-from .license_gate import create_words, drop_words, extend_words, gate_name, gates, licence_count
+from .actions import (
+    Action,
+    ActionKind,
+    CommandRunner,
+    create_words,
+    drop_words,
+    extend_words,
+    gate_name,
+    gates,
+    licence_count,
+    line,
+)
 from .live_queue import Carrier, LiveJob, read_queue
 from .loop_metrics import Metrics
 from .loop_options import Settings

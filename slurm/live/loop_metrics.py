@@ -21,7 +21,7 @@ from ...cluster.errors import InputError, OptionError, system_errors
 from ...negotiation.transport.link import is_loopback
 from ..answers.live import Ask
 from ..answers.reservation_records import ReservationFigures
-from .license_gate import gates
+from .actions import gates
 
 _TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 #: An address; of a request's Host the port may be left out.

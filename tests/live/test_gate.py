@@ -16,9 +16,8 @@ from support.run import aucsched, refused
 
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.slurm.answers.live import Command
-from aucsched.slurm.live.actions import Words
-from aucsched.slurm.live.findings import Severity, examine
-from aucsched.slurm.live.license_gate import (
+from aucsched.slurm.live.actions import (
+    Words,
     create_words,
     gate_name,
     gates,
@@ -26,6 +25,7 @@ from aucsched.slurm.live.license_gate import (
     licence_count,
     own_user,
 )
+from aucsched.slurm.live.findings import Severity, examine
 from aucsched.slurm.live.live_queue import Carrier
 from aucsched.slurm.live.loop_options import check_licence
 from aucsched.slurm.live.pass_plan import added, read_all

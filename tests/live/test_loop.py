@@ -29,8 +29,7 @@ from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.hostlist import expand
 from aucsched.simulation.nodes.node_machine import why_never
 from aucsched.slurm.answers.live import Command
-from aucsched.slurm.live.actions import shown_by
-from aucsched.slurm.live.license_gate import create_words
+from aucsched.slurm.live.actions import create_words, shown_by
 from aucsched.slurm.live.loop import Loop
 from aucsched.slurm.live.loop_options import Settings
 from aucsched.slurm.live.pass_plan import NeverFits

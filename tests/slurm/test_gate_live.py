@@ -19,7 +19,7 @@ from support.slurm_cluster import NEEDS_SLURM, Shell, shell_in, wait_for
 
 from aucsched.formats.hostlist import expand
 from aucsched.slurm.answers.policy import config_of
-from aucsched.slurm.live.license_gate import job_submit_lua
+from aucsched.slurm.live.actions import job_submit_lua
 from aucsched.slurm.live.live_queue import Mark, write_mark
 
 pytestmark = NEEDS_SLURM

@@ -24,8 +24,7 @@ from support.sweeps import GRID, HANGS_S, LONG, RUNS, lasting, rows_of, small
 from aucsched import save_snapshot
 from aucsched.cluster.errors import AucschedError, InputError
 from aucsched.sweeps.axes import Row
-from aucsched.sweeps.drive import Journal
-from aucsched.sweeps.executors import TRIES, run_locally
+from aucsched.sweeps.drive import TRIES, Journal, run_locally
 from aucsched.sweeps.run_plan import Run, Subject
 
 IDENTITY = {"input": "snapshot " + "0" * 64, "--window": "1,2"}

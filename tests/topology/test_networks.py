@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aucsched import InputError, Snapshot
-from aucsched.auction.explain.network_levels import network_report
+from aucsched.auction.explain.snapshot_report import network_report
 from aucsched.formats.native.cluster_file import parse_snapshot, snapshot_to_json
 from aucsched.topology import distances
 from aucsched.topology.distances import MOST_LINKS, hop_table

@@ -27,9 +27,8 @@ from aucsched.cluster.resources.demand import DemandReader
 from aucsched.cluster.schedule import Seconds
 from aucsched.models.auction_model import Aucsched3
 from aucsched.models.model import ModelInput
-from aucsched.models.search import prices
+from aucsched.models.search.bounding import find_prices, runs_of
 from aucsched.models.search.packing import Packing, packing_of
-from aucsched.models.search.prices import find_prices
 from aucsched.models.solve.solver import SolverOptions, solve
 from aucsched.topology.tree import topology_of
 
@@ -229,6 +228,6 @@ def test_what_bids_cost_is_the_same_run_by_run() -> None:
         origin=np.arange(40),
     )
     price = rng.random(40)
-    runs = prices.runs_of(packing)
+    runs = runs_of(packing)
     assert len(runs.first) < len(packing.row)
     assert runs.cost(price) == pytest.approx(packing.cost(price))

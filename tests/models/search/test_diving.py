@@ -12,11 +12,11 @@ from support.packings import NOTHING, best_by_force, is_sound, random_packing, s
 
 from aucsched.models.search import operators
 from aucsched.models.search.anytime import AnytimeSearch
+from aucsched.models.search.bounding import find_prices, runs_of
 from aucsched.models.search.compiled_search import Dives, as_lists, compiled_dives
 from aucsched.models.search.moves import RANDOM
 from aucsched.models.search.operators import DestroyRepair, greedy_by
 from aucsched.models.search.packing import Packing, Worth
-from aucsched.models.search.prices import find_prices, runs_of
 from aucsched.models.search.repair_kernel import COUNTS, Dive, make_dives
 from aucsched.models.search.search_columns import bids_of, dive_at
 from aucsched.models.search.search_parameters import SearchLimits

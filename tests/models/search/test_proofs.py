@@ -18,9 +18,9 @@ from aucsched import winners
 from aucsched.cluster.resources.capacity import ranges
 from aucsched.models.search import anytime, proving
 from aucsched.models.search.anytime import AnytimeSearch
+from aucsched.models.search.bounding import find_prices
 from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, Worth
-from aucsched.models.search.prices import find_prices
 from aucsched.models.search.proving import best_among, settled
 from aucsched.models.search.search_parameters import SearchLimits
 from aucsched.models.solve.lexicographic import WindowSolution, solve_lexicographic

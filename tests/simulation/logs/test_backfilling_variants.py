@@ -26,9 +26,8 @@ from aucsched.cluster.errors import OptionError
 from aucsched.formats.swf import load_swf
 from aucsched.simulation.log_columns import Requests, Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
-from aucsched.simulation.logs.lookahead import Candidate, fullest
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.logs.reservations import class_limits
+from aucsched.simulation.logs.reservations import Candidate, class_limits, fullest
 from aucsched.simulation.result import Simulation
 from aucsched.simulation.simulate_options import PolicyOptions
 
@@ -88,7 +87,7 @@ def test_the_fullest_selection_is_that_of_brute_force(case: tuple[list[Candidate
 def test_a_table_too_large_to_keep_looks_at_the_first_only(monkeypatch: pytest.MonkeyPatch) -> None:
     many = [Candidate(0, 7, False), Candidate(1, 5, False), Candidate(2, 4, False)]
     assert fullest(many, 10, 0) == [1, 2]
-    monkeypatch.setattr("aucsched.simulation.logs.lookahead.MOST_BITS", 22)
+    monkeypatch.setattr("aucsched.simulation.logs.reservations.MOST_BITS", 22)
     assert fullest(many, 10, 0) == [0]
 
 

@@ -27,8 +27,8 @@ from aucsched.simulation.log_columns import workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import ORDERS, make_policy
 from aucsched.simulation.promised import awards, log_auction
+from aucsched.simulation.promised.awards import PLANNED
 from aucsched.simulation.promised.log_auction import STEP, LogAuction, catch_up, longest_wait
-from aucsched.simulation.promised.overload import PLANNED
 from aucsched.simulation.promised.promise_plan import NOBODY, plan, promise_due
 from aucsched.simulation.promised.promise_state import COPY_NOW, WAITING, PromisedState
 from aucsched.simulation.simulate_options import PolicyOptions

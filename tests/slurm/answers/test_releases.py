@@ -20,7 +20,7 @@ from aucsched.slurm.answers.live import Command
 from aucsched.slurm.answers.reservation_records import read_reservations
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 from aucsched.slurm.answers.topology_conf import parse_topology
-from aucsched.slurm.live.license_gate import gates
+from aucsched.slurm.live.actions import gates
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "slurm" / "releases"
 TRIM = Path(__file__).parents[3] / "examples" / "trim_slurm.py"
