@@ -232,6 +232,7 @@ def test_a_live_queue_is_forecast_with_a_note_where_run_times_are_not_known(
     told = capsys.readouterr()
     assert [one["job"] for one in json.loads(told.out)["jobs"]] == [str(job.number) for job in jobs]
     assert "note: run times are not known, so that forecasts are wide: sacct: accounting is off" in told.err
+    assert "note: scontrol show topology: not here; the topology is taken as linear" in told.err
 
 
 def test_a_user_who_is_none_is_refused_and_one_without_jobs_is_noted(
