@@ -365,7 +365,8 @@ class ClusterTimeline:
         add_allocation(self._free.each(lambda counts: counts[rows]), allocation, -1, self._limited)
         during = self._pools[rows]
         # Asked once: most jobs take nothing of any pool, and moments are many.
-        taken = list(self._pools[first].asked(job, allocation.held))
+        pools = self._pools[first]
+        taken = [*pools.asked(job, allocation.held), *pools.besides(job, allocation.held)]
         going_on = self._pools[first].going_on(taken)
         spent = self._pools[first].spent(job, allocation.held)
         for later, pools in enumerate(during if taken else ()):

@@ -204,6 +204,11 @@ class Pools:
         for pool in self._asked:
             yield from pool.takes(job, use, job.time_limit_s)
 
+    def besides(self, job: Job, held: Held) -> list[tuple[Resource, int]]:
+        """Return what it takes, once it runs, of limits that do not hold it back."""
+        use, limits = _use_of(held), (pool for pool in self._asked if isinstance(pool, LimitPool))
+        return [entry for pool in limits for entry in pool.besides(job, use, job.time_limit_s)]
+
     @property
     def are_empty(self) -> bool:
         """Whether there is nothing of which a job takes."""
@@ -295,7 +300,7 @@ class Pools:
 
     def take(self, job: Job, held: Held) -> None:
         """Let a job start."""
-        self.add(self.asked(job, held))
+        self.add([*self.asked(job, held), *self.besides(job, held)])
 
     def spent(self, job: Job, held: Held) -> list[tuple[Resource, int]]:
         """Return what a job would not give back when it ends at its time limit."""
@@ -312,11 +317,9 @@ class Pools:
         if not self._asked:
             return
         use = _use_of(held)
-        for pool in self._asked:
-            spent = dict(pool.spent(job, use, early_s))
-            for resource, amount in pool.takes(job, use, job.time_limit_s):
-                if pool.lasting(resource) is not Lasting.STEP:
-                    self._taken[resource] -= amount - spent.get(resource, 0)
+        spent = dict(entry for pool in self._asked for entry in pool.spent(job, use, early_s))
+        taken = self.going_on([*self.asked(job, use), *self.besides(job, use)])
+        self.add((resource, spent.get(resource, 0) - amount) for resource, amount in taken)
 
     def alike(self, job: Job) -> Hashable:
         """Return what jobs that take the same of every pool for equal holdings have in common."""
@@ -335,6 +338,11 @@ class LimitPool(ResourcePool):
         self._known: dict[str, tuple[Limit, str]] = {}
         #: Returns the limits that count a job.
         self.limits_of = JobSetIndex(limits).find
+        #: Those that another QOS's limits may stand for, as they count what runs.
+        counting = (one for one in limits if one.jobs.except_qos)
+        self._counting = JobSetIndex(
+            [replace(one, jobs=replace(one.jobs, except_qos=())) for one in counting]
+        )
 
     @property
     def is_empty(self) -> bool:
@@ -350,7 +358,18 @@ class LimitPool(ResourcePool):
 
     def takes(self, job: Owned, use: Use, seconds: float | None) -> Iterator[tuple[Resource, int]]:
         """Yield what a job takes of every limit that counts it."""
-        for limit in self.limits_of(job):
+        return self._amounts(self.limits_of(job), job, use, seconds)
+
+    def besides(self, job: Job, use: Use, seconds: float | None) -> Iterator[tuple[Resource, int]]:
+        """Yield the same of limits that a QOS of the job stands for while it waits: ``except_qos``."""
+        known = {limit.name for limit in self.limits_of(job)}
+        others = [limit for limit in self._counting.find(job) if limit.name not in known]
+        return self._amounts(others, job, use, seconds)
+
+    def _amounts(
+        self, limits: Iterable[Limit], job: Owned, use: Use, seconds: float | None
+    ) -> Iterator[tuple[Resource, int]]:
+        for limit in limits:
             for what in limit.most:
                 amount = _amount(what, use, seconds)
                 if amount:
@@ -358,7 +377,8 @@ class LimitPool(ResourcePool):
 
     def spent(self, job: Job, use: Use, seconds: float | None) -> Iterator[tuple[Resource, int]]:
         """Yield the core-seconds of a job that ends so many seconds before its time limit."""
-        for resource, amount in self.takes(job, use, job.time_limit_s):
+        limit_s = job.time_limit_s
+        for resource, amount in (*self.takes(job, use, limit_s), *self.besides(job, use, limit_s)):
             if self.lasting(resource) is Lasting.BUDGET:
                 # Rounded down, but for the clock's error: a core-second that was begun is used.
                 unused = ENDLESS if seconds is None else int(use.cores * seconds + 1e-6)

@@ -22,7 +22,7 @@ from ...bidgen.generate import place_alone
 from ...cluster.errors import AwardError, OptionError
 from ...cluster.jobs import Job, hold_words, is_held, may_start
 from ...cluster.resources.allocation import Allocation, StartingJob, put
-from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray
+from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Resource
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.workload import ClusterWorkload, Outage, outages_by_node
@@ -65,6 +65,7 @@ class Machine:
         self.ran: dict[int, float] = {}
         self.arrivals = {arriving.job.id: arriving.arrival_s for arriving in workload.jobs}
         self.changes = 0
+        self._besides: list[tuple[Resource, int]] = []
         #: What runs, and after which change that was noted.
         self._holds, self._held_at = Holds(), 0
         self._views = GuardedViews(columns, columns.free)
@@ -79,6 +80,7 @@ class Machine:
         other.running = {}
         other.ran = {}
         other.changes = 0
+        other._besides = []  # noqa: SLF001 - its own class
         other._holds, other._held_at = Holds(), -1  # noqa: SLF001 - its own class
         other._on = None  # noqa: SLF001 - the same
         return other
@@ -87,6 +89,8 @@ class Machine:
         """Let what counts in one step only begin anew."""
         if self.columns.pools.begin_step():
             self.changes += 1
+        self.columns.pools.add(self._besides)
+        self._besides = []
 
     def start(self, start: StartingJob, now: float) -> Holding:
         """Take what a job holds from what is free.
@@ -102,7 +106,9 @@ class Machine:
         lack = next(pools.lacks(demand.job, held), None)
         if lack is not None:
             raise AwardError(f"job {demand.job.id} starts at {now:g}: {pools.words(lack)}")
-        pools.take(demand.job, held)
+        pools.add(pools.asked(demand.job, held))
+        # An award may hold both a job and one of a limit that counts it from the next pass on.
+        self._besides += pools.besides(demand.job, held)
         limit = demand.job.limit_on_s(len(allocation.nodes))
         cores, end = int(held.cores.sum()), inf if limit is None else now + limit
         holding = Holding(end=end, allocation=allocation, demand=demand, start_s=now, cores=cores)

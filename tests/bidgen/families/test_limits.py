@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from random_snapshots import random_document
 from support.build import ALONE, document, snapshot
 
-from aucsched import AwardError, InputError, Snapshot, schedule
+from aucsched import AwardError, InputError, Job, Node, Request, Snapshot, schedule, simulate
 from aucsched.auction.check import check_schedule
 from aucsched.auction.explain.explanation import explain
 from aucsched.auction.explain.snapshot_report import report_on
@@ -22,6 +22,7 @@ from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.planning.plan import plan as make_plan
 from aucsched.auction.state import state_of
 from aucsched.cluster.limits import JobSet, Limit
+from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.formats.native.cluster_file import (
     parse_snapshot,
     parse_workload,
@@ -123,6 +124,51 @@ def test_jobs_of_an_excepted_qos_are_not_in_the_set() -> None:
     every = Limit(name="few", jobs=JobSet(account=("physics",)), most={"jobs": 1})
     with pytest.raises(AwardError, match="limit few"):
         check_schedule(replace(cluster, limits=(every,)), found)
+
+
+def _of_qos(name: str, qos: str, priority: int) -> Job:
+    return Job(id=name, priority=priority, request=Request(cores=1), time_limit_s=100, qos=qos)
+
+
+def test_a_job_of_an_excepted_qos_that_a_plan_starts_counts_while_it_runs() -> None:
+    limits = [Limit(name="few", jobs=JobSet(except_qos=("high",)), most={"jobs": 1})]
+    jobs = [_of_qos("a", "high", 9), _of_qos("b", "normal", 8), _of_qos("c", "high", 7)]
+    found = make_plan(Snapshot(nodes=[Node(name="n", cores=8)], jobs=jobs, limits=limits))
+    # Nothing keeps c back.
+    assert found.columns["wait_s"] == [0, 100, 0]
+
+
+@pytest.mark.parametrize("policy", ["easy", "backfill-slurm", "aucsched3"])
+@pytest.mark.parametrize("most", [{"jobs": 1}, {"core_seconds": 199}])
+def test_a_job_of_an_excepted_qos_that_a_simulation_starts_counts_while_it_runs(
+    policy: str, most: dict[str, int]
+) -> None:
+    """Each ends after half of its time limit, and of its core-seconds the others are returned."""
+    jobs = [
+        ArrivingJob(job=_of_qos(name, qos, 5), arrival_s=arrival_s, run_time_s=50)
+        for name, qos, arrival_s in (("a", "high", 0), ("b", "normal", 10), ("c", "high", 60))
+    ]
+    limits = [Limit(name="few", jobs=JobSet(except_qos=("high",)), most=most)]
+    nodes = [Node(name="n", cores=8)]
+    run = simulate(ClusterWorkload(nodes=nodes, jobs=jobs, limits=limits), policy)
+    assert run.columns["start_s"] == [0, 50, 60]
+
+
+def test_an_award_may_hold_a_job_of_an_excepted_qos_and_one_of_the_limit() -> None:
+    """It counts from the next pass on: both start at once, in whatever order, and the third waits."""
+    limits = [Limit(name="few", jobs=JobSet(except_qos=("high",)), most={"jobs": 1})]
+    jobs = [
+        ArrivingJob(
+            job=replace(_of_qos(name, qos, priority), request=Request(cores=cores)),
+            arrival_s=0,
+            run_time_s=50,
+        )
+        for name, qos, priority, cores in (("c", "normal", 2, 2), ("b", "normal", 3, 4), ("a", "high", 4, 2))
+    ]
+    nodes = [Node(name=name, cores=4) for name in ("m", "n")]
+    workload = ClusterWorkload(nodes=nodes, jobs=jobs, limits=limits)
+    run = simulate(workload, "aucsched3", promise="none", reserve=0)
+    assert dict(zip(run.columns["id"], run.columns["start_s"], strict=True)) == {"c": 50, "b": 0, "a": 0}
 
 
 def test_limits_are_searched_once_for_the_jobs_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
