@@ -156,7 +156,8 @@ class Explanation(Tabular):
         bids: in the order they were made; empty for a job without any, and always under IPSCHED.
         quote: what the job pays at the market's prices, or its best bid's cost; None without a bid.
         award_worth, bound: what the award is worth, and what the prices prove that none can exceed;
-            None where no job takes part.
+            None where no job takes part. Of a schedule made before under a balance only the sum of
+            priorities is known, and no bound on it.
         changes: of its request that would start it with the award, the smallest first; None for one
             that starts, is held, or that no award could express.
         reserved: when and where ``--reserve`` keeps nodes for the job.
@@ -309,7 +310,6 @@ def explain(
         bids=() if market is None else tuple(JobBids(step, market, room, others).of(job)),
         quote=_quote(step.state.reader, job, award, market) if takes_part else None,
         award_worth=worth if made is None else float(made.objective.priority),
-        # Under a balance it bounds worths, and another's award is known by its priorities alone.
         bound=None if market is None or (made and options.balance) else market.prices.bound,
         changes=None if award or not takes_part else ChangeSearch(room, job, MOST_GIVEN_UP).found(),
         reserved=_reserved(job, step),

@@ -332,10 +332,8 @@ def answered(
     settings, session = state.settings, state.sessions[peer]
     place = session.place
     later = {entry.job: entry.start_s for entry in message.reservations if not entry.node_count}
-    relaxed = dict(session.relaxed)
-    if session.memory.relaxes:
-        for job in later:
-            relaxed[job] = relaxed.get(job, 0) + 1
+    opened = later if session.memory.relaxes else {}
+    relaxed = session.relaxed | {job: session.relaxed.get(job, 0) + 1 for job in opened}
     request = MapRequest(
         queue=[
             (entry, _range(entry, settings, relaxed.get(entry.job, 0), message.time_s)) for entry in entries
@@ -352,14 +350,13 @@ def answered(
     )
     slots = MAPPERS[settings.mapper](request)
     dropped = [slot for slot in slots if slot.nodes][session.most :] if session.most is not None else []
-    if settings.atomic and 1 < message.attempt >= settings.max_attempts:
+    is_last = message.attempt >= settings.max_attempts
+    if settings.atomic and is_last and message.attempt > 1:
         starts = {entry.job for entry in message.reservations if entry.start_s <= message.time_s}
         dropped += [slot for slot in slots if slot.entry.job not in starts]
     for slot in dropped:
         slot.nodes = 0
-    code = DECISIONS[settings.decision](request, slots, session.memory)
-    if message.attempt >= settings.max_attempts:
-        code = Code.ACCEPT
+    code = Code.ACCEPT if is_last else DECISIONS[settings.decision](request, slots, session.memory)
     answer = ResponseResourceOffer(
         transaction=message.transaction,
         attempt=message.attempt,
