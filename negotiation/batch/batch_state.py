@@ -90,7 +90,7 @@ class BatchState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         arrivals: jobs to come, by time; ``arrived`` of them have come.
         now_s: the latest time that a runtime scheduler has sent.
         lost_node_s: work that kills have lost.
-        known: what runs of each name took, by node count (negotiation/speedup.py).
+        known: what runs of each name took, by node count (negotiation/job_records.py).
     """
 
     settings: BatchSettings
@@ -303,7 +303,7 @@ def _within(entry: MapEntry, size: int) -> MapEntry:
 def first_entries(state: BatchState, peer: str) -> tuple[MapEntry, ...]:
     """Return the jobs of a request: the first of the queue, unmapped."""
     settings = state.settings
-    entries = candidates(state, peer)[: max(1, settings.depth)]
+    entries = candidates(state, peer)[: settings.depth]
     return tuple(_replace(entry, node_count=_range(entry, settings, 0, state.now_s)) for entry in entries)
 
 

@@ -220,7 +220,7 @@ class SnapshotBoard:
     ) -> tuple[dict[str, tuple[str, ...]], Snapshot]:
         """Return which nodes malleable jobs give up so that ``need`` are gained.
 
-        As DN-DBES shrinks jobs of one priority: who started first gives first, its last nodes, down
+        As DN-DBES shrinks jobs of one priority: in the snapshot's order, each its last nodes, down
         to its least.
         """
         place = {node.name: number for number, node in enumerate(snapshot.nodes)}

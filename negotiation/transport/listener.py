@@ -338,7 +338,7 @@ class Listener:
     Args:
         address: where; port 0: any free one, ``address`` says which.
         identity: this party's.
-        limits: see Limits.
+        limits: see LinkLimits.
         tell: hears of those who were refused.
 
     Raises:

@@ -143,7 +143,7 @@ class EvolvingOptions(EvolvingRecord):
         return (self.dynamic_partition or CORES_PER_NODE) if self.serve_by == "partition" else None
 
     def settings(self) -> dict[str, Any]:
-        """Return every option as a result states it."""
+        """Return what decides a run, as its result says it."""
         is_auction, depths = self.serve_by == "auction", self.depths(self.serve_by)
         return {
             "requests": self.requests,
