@@ -132,7 +132,7 @@ class Workload:
             submit = np.append(np.array(requests.submit, np.float64), np.inf)
             run, estimate = np.array(self.run, np.float64), np.array(requests.estimate, np.float64)
             is_whole, longest_s = kinds == {int}, run.sum() + estimate.max(initial=0)
-            is_exact = kinds == {float} or submit[-2] + longest_s < EXACT_BELOW
+            is_exact = kinds == {float} or submit[:-1].max(initial=0) + longest_s < EXACT_BELOW
             size, user = np.array(requests.size, np.int64), count_users(requests.user)
             made = LogColumns(submit, size, estimate, run, user, is_whole, bool(is_exact))
             self._columns.append(made)

@@ -206,6 +206,8 @@ class Pools:
 
     def besides(self, job: Job, held: Held) -> list[tuple[Resource, int]]:
         """Return what it takes, once it runs, of limits that do not hold it back."""
+        if not self._asked:
+            return []
         use, limits = _use_of(held), (pool for pool in self._asked if isinstance(pool, LimitPool))
         return [entry for pool in limits for entry in pool.besides(job, use, job.time_limit_s)]
 

@@ -157,7 +157,7 @@ class Play:
             least, most = arrival.job.min_nodes, sizes.get(arrival.job.partition, 0)
             if least > most:
                 message = f"{least} nodes are above the {most} that a runtime scheduler has"
-                raise InputError(message, path=f"jobs[{arrival.job.job}].nodes")
+                raise InputError(f"job {arrival.job.job}: {message}", path="jobs")
 
     def machines(self, in_parts: int = 1) -> dict[str, MachineState]:
         """Return each runtime scheduler's idle nodes, in so many parts; one alone has no name."""

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite
+from math import inf
 
 import numpy as np
 
@@ -126,7 +126,9 @@ class Machine:
                 self._on[node].discard(job)
         self.ran[job] = now - holding.start_s
         self._add(holding.allocation, 1)
-        early = holding.end - now if isfinite(holding.end) else None
+        # Core-seconds were taken for the job's time limit, however much shorter that on its nodes is.
+        limit = holding.demand.job.time_limit_s
+        early = None if limit is None else holding.start_s + limit - now
         self.columns.pools.give(holding.demand.job, holding.allocation.held, early)
 
     def state(self, now: float) -> StepState:

@@ -144,6 +144,7 @@ class _NodeCopy:
         self._now = now
         for job in [job for job in self._machine.running if self._end(job) <= now]:
             self._machine.end(job, now)
+        self._machine.begin_step()
         for start in self._policy.step(now, self._queue) if len(self._queue) else ():
             self._queue.remove(start.demand)
             self._machine.start(start, now)

@@ -313,7 +313,7 @@ class _History:
     def has_dates(self, table: FileTable) -> bool:
         """Return whether submissions are dates without a zone."""
         texts = (self.reader.text(row, "time") for row in table.rows)
-        return any("T" in text and text[-1:].isdecimal() and "+" not in text for text in texts)
+        return any(text[4:5] == "-" and not set(text[10:]) & set("+-Z") for text in texts)
 
     def jobs(self, table: FileTable) -> list[LoggedJob]:
         """Return the rows' jobs; rows that cannot be read are left out, unless all are such."""

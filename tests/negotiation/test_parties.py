@@ -99,7 +99,7 @@ def test_a_job_too_large_for_each_party_is_named_and_times_are_floats() -> None:
     )
     times = [time for one in play.arrivals for time in (one.time_s, one.job.true_time_at_min_s)]
     assert list(map(repr, times)) == ["1.0", "5.0", "3.0", "5.0"]
-    with pytest.raises(InputError, match=r"jobs\[late\]\.nodes: 2 nodes are above the 1"):
+    with pytest.raises(InputError, match="jobs: job late: 2 nodes are above the 1"):
         replace(play, runtimes=2)
 
 

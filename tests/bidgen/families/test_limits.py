@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from random_snapshots import random_document
 from support.build import ALONE, document, snapshot
 
-from aucsched import AwardError, InputError, Job, Node, Request, Snapshot, schedule, simulate
+from aucsched import AwardError, InputError, Job, Node, Request, Snapshot, Span, schedule, simulate
 from aucsched.auction.check import check_schedule
 from aucsched.auction.explain.explanation import explain
 from aucsched.auction.explain.snapshot_report import report_on
@@ -169,6 +169,21 @@ def test_an_award_may_hold_a_job_of_an_excepted_qos_and_one_of_the_limit() -> No
     workload = ClusterWorkload(nodes=nodes, jobs=jobs, limits=limits)
     run = simulate(workload, "aucsched3", promise="none", reserve=0)
     assert dict(zip(run.columns["id"], run.columns["start_s"], strict=True)) == {"c": 50, "b": 0, "a": 0}
+
+
+@pytest.mark.parametrize("policy", ["easy", "aucsched3"])
+def test_the_rest_of_a_budget_comes_back_from_a_job_with_a_limit_by_nodes(policy: str) -> None:
+    wide = Request(cores=4, nodes=Span.exactly(2))
+    first = Job(id="a", priority=2, request=wide, limits_by_nodes_s={2: 50}, time_limit_s=400)
+    second = Job(id="b", priority=1, request=Request(cores=4), time_limit_s=300)
+    jobs = [
+        ArrivingJob(job=first, arrival_s=0, run_time_s=30),
+        ArrivingJob(job=second, arrival_s=100, run_time_s=30),
+    ]
+    limits = [Limit(name="budget", jobs=JobSet(), most={"core_seconds": 2000})]
+    nodes = [Node(name=name, cores=4) for name in ("m", "n")]
+    run = simulate(ClusterWorkload(nodes=nodes, jobs=jobs, limits=limits), policy)
+    assert run.columns["start_s"] == [0, 100]
 
 
 def test_limits_are_searched_once_for_the_jobs_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:

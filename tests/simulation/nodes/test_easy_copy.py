@@ -10,6 +10,7 @@ from support.plain import J, workload_of
 
 from aucsched.bidgen.generate import place_alone
 from aucsched.cluster.jobs import Job, Request
+from aucsched.cluster.limits import JobSet, Limit
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.resources.allocation import StartingJob
 from aucsched.cluster.resources.columns import Columns
@@ -31,6 +32,32 @@ def _easy_by_counts(workload: ClusterWorkload) -> float:
         for one in workload.jobs
     ]
     return float(max(play_log(workload_of(jobs, len(workload.nodes)), "easy").wait))
+
+
+def test_a_job_of_an_excepted_qos_counts_on_it_only_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three such jobs end; of the four that the limit holds back, one runs at a time."""
+    jobs = [
+        ArrivingJob(
+            job=Job(id=f"{number}", priority=1, request=Request(cores=1), time_limit_s=100, qos=qos),
+            arrival_s=arrival_s,
+            run_time_s=100,
+        )
+        for number, (qos, arrival_s) in enumerate([("high", 0)] * 3 + [("normal", 200)] * 4)
+    ]
+    limits = [Limit(name="few", jobs=JobSet(except_qos=("high",)), most={"jobs": 1})]
+    nodes = [Node(name="n", cores=8)]
+    copies: list[EasyCopy] = []
+    plain = EasyCopy.follow
+
+    def follow(self: EasyCopy, *given: Any) -> None:
+        plain(self, *given)
+        copies.append(self)
+
+    monkeypatch.setattr(EasyCopy, "follow", follow)
+    workload = ClusterWorkload(nodes=nodes, jobs=jobs, limits=limits)
+    play(workload, NodeOptions(policy="aucsched3", objective="response"))
+    copies[-1].follow(10.0**6, ())
+    assert copies[-1].longest_s == 300
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -44,7 +44,9 @@ def test_dates_of_sacct_are_local_times(monkeypatch: pytest.MonkeyPatch) -> None
             (job,) = logged_jobs(table)
         assert (job.submit_s, job.start_s) == (1767596400, 1767597000)
         assert job.gres == {"gpu:a100": 3, "gpu": 1}, "one GPU is of no type that is told"
-        assert any(note.startswith("times of sacct have no zone") for note in read(DATES, since=0).notes)
+        for text, is_noted in ((DATES, True), (DATES.replace("0|", "0-0500|"), False)):
+            notes = read(text, since=0).notes
+            assert any(note.startswith("times of sacct have no zone") for note in notes) == is_noted
     finally:
         monkeypatch.undo()
         time.tzset()
