@@ -253,7 +253,7 @@ protects the first blocked jobs. The loop's own options, such as `--gate-for` an
 An option means the same in every command that has it. In Python it is the argument of
 `aucsched.schedule` with underscores, and in `aucsched sweep` a list of values. In the column
 *read by*, *queue* means `schedule`, `explain`, `compare`, `slurm run` and `slurm shadow`. The column
-*default* names each exception, with its reason in brackets.
+*default* names each exception, with its reason in brackets. `gain` reads `--objective` and `--promise`.
 
 By default the work limit ends a pass, so that answers repeat; 3 seconds are a ceiling for busy machines.
 

@@ -79,9 +79,7 @@ class ValueOptions:
         "explain, compare and slurm shadow refuse auto and durations; under plan they keep promised_start.",
         unit="plan|DURATION|auto|backfill|none",
         check_text=check_promise,
-        default="backfill; with objective response auto, in slurm run 15m. Each promised_start is kept and "
-        "no new one given with --reserve 0, --balance, --award-alone, --preempt, --bid-order figure-4.5, "
-        "priority_cores or the papers' weights, and with response in the four commands above",
+        default="backfill; with objective response auto, in slurm run 15m. docs/promises.md has exceptions",
     )
 
 
