@@ -227,8 +227,6 @@ def examples(folder: Path | None, kind: str | None, seed: int | None, output: Pa
     benchmarks solve; a seed gives the same bytes every time.
     """
     if kind is not None:
-        from ..formats.writing import write_bytes
-
         if folder is not None:
             raise OptionError("--instance writes one file, -o FILE: give no FOLDER")
         write_bytes(output or "-", snapshot_bytes(kind, seed or 0))

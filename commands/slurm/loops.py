@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,7 +140,7 @@ def shadow(*, log: str, **options: Any) -> None:
             figures,
             options=given,
             failed=failed,
-            forecasts=LiveForecasts() if own.forecasts else None,
+            forecasts=partial(_forecast, LiveForecasts(), figures) if own.forecasts else None,
         )
 
 
@@ -328,8 +329,7 @@ def _until_told(settings: Settings, checked: Any) -> int:
         for _ in ticker:
             report = loop.one_pass()
             if forecasts is not None and loop.looked is not None and report.outcome == "done":
-                _forecast(forecasts, loop.looked, report.number)
-                forecasts.tell(figures)
+                _forecast(forecasts, figures, loop.looked)
             tell_figures(figures, report)
             _say(report)
             while loop.remarks:
@@ -341,12 +341,17 @@ def _until_told(settings: Settings, checked: Any) -> int:
     return 0 if outcome in {"done", "standby"} else 1
 
 
-def _forecast(forecasts: LiveForecasts, look: Look, number: int) -> None:
+def _forecast(
+    forecasts: LiveForecasts, figures: Metrics, look: Look
+) -> dict[str, tuple[float, float, float]]:
     """Forecast the starts of new jobs; an answer that forecasts cannot be made of ends no loop."""
     try:
-        forecasts.look(look.snapshot, look.started)
+        return forecasts.look(look.snapshot, look.started)
     except AucschedError as error:
-        note(one_line(f"pass {number}: no forecasts: {error}"))
+        note(one_line(f"no forecasts: {error}"))
+        return {}
+    finally:
+        forecasts.tell(figures)
 
 
 def _own_lock(settings: Settings) -> Path:

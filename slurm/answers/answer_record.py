@@ -10,6 +10,7 @@ text, without the time at which Slurm's scheduler looked at a job last.
 
 import math
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
@@ -264,7 +265,11 @@ def read_document(text: bytes) -> Record:
 
 def _valid(text: bytes) -> bytes:
     """Return JSON as UTF-8: Slurm writes names as users gave them, in any encoding."""
-    return text if text.isascii() else answered(text).encode()
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return answered(text).encode()
+    return text.removeprefix(BOM_UTF8)
 
 
 def check_errors(document: Record) -> Record:

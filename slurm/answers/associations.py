@@ -55,11 +55,9 @@ _LIMIT_REASON = re.compile(
 )
 _LIMITED = {"Cpu": "cores", "Node": "nodes", "Jobs": "jobs", "GRES": "gres/"}
 
-#: What prints associations with the account above each.
-_FORMAT = (
-    "sacctmgr -P show assoc format=Cluster,Account,User,Partition,ParentName,GrpJobs,GrpTRES,GrpTRESMins,"
-    "GrpTRESRunMins,MaxJobs,MaxTRES,MaxTRESMins,MaxWall"
-)
+#: What scontrol's answer names; without accounting it has no account.
+_MANAGER = "Association Manager"
+PARENTS_NOTE = "which accounts are below others is not told: associations with ParentName tell"
 #: What a limit of one job counts, in Slurm's words.
 _WORDS = {"cores": "Cpu", "nodes": "Node", "core_seconds": "CpuMinutes"}
 
@@ -142,7 +140,7 @@ class Associations:
     limits: tuple[Limit, ...] = ()
     each: tuple[OneJob, ...] = ()
     used: Mapping[str, int] = field(default_factory=dict)
-    parents: Mapping[str, str] | None = field(default_factory=dict)
+    parents: Mapping[str, str] | None = None
     qos: frozenset[str] = frozenset()
 
 
@@ -240,7 +238,7 @@ def read_limits(
         limits=tuple(limits.values()),
         each=tuple(each),
         used=used,
-        parents=parents if _tells_parents(entries, notes) else None,
+        parents=parents if _tells_parents(entries, notes) and (parents or _MANAGER in text) else None,
         qos=frozenset(entry.qos for entry in entries if entry.qos),
     )
 
@@ -249,7 +247,7 @@ def _tells_parents(entries: Iterable[LimitRecord], notes: Notes) -> bool:
     """Return whether the entries tell the accounts above; a default table of sacctmgr does not."""
     is_told = all(entry.parent is not None for entry in entries)
     if not is_told:
-        notes.unread("limits", f"which accounts are below others is not told: {_FORMAT} tells")
+        notes.unread("limits", PARENTS_NOTE)
     return is_told
 
 
@@ -298,12 +296,12 @@ def _limits_in(entry: LimitRecord, notes: Notes, *, is_safe: bool) -> Iterator[_
             continue
         if "TRES" in key:
             for one in _amounts(entry, name, notes, is_safe=is_safe):
-                # Nothing reaches it; it still comes before another's.
                 is_beyond = one.most is not None and one.most > LARGEST_COUNT
                 if is_beyond:
-                    said = f"{entry.name}: {name} of {one.most} {one.what} is beyond all that is counted"
-                    notes.add("limits", f"{said}: it limits nothing")
-                yield one._replace(most=None) if is_beyond else one
+                    said = f"{entry.name}: {name}={text[:60]} is beyond all that is counted"
+                    notes.add("limits", f"{said}: taken as {LARGEST_COUNT} {one.what}")
+                # A job without a time limit reaches it.
+                yield one._replace(most=LARGEST_COUNT) if is_beyond else one
         elif key == "MaxWallPJ":
             if (seconds := _wall_s(entry, name)) is not None:
                 yield _Amount(key, "seconds", seconds)

@@ -134,7 +134,7 @@ def _count(entry: AnswerEntry, key: str) -> int:
 
 
 _DETAIL = re.compile(r"\([^()]*\)")
-_GRES_COUNT = re.compile(r"(\d{1,12})([KMGTP]?)", re.IGNORECASE)
+_GRES_COUNT = re.compile(r"(\d{1,20})([KMGTP]?)", re.IGNORECASE)
 _GRES_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _REQUEST = re.compile(r"(?:gres[:/])(?P<what>.+)")
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}

@@ -65,14 +65,15 @@ def parse_job_detail(
 ) -> dict[int, JobDetail]:
     """Return the details by job id; those whose text is ``known`` are not read anew.
 
-    A line feed in a user's text may begin what looks like a record. One that cannot be read, or
-    whose job has one already, is left out with a note.
+    A line feed in a user's text may begin what looks like a record. One that cannot be read
+    is left out with a note, and so are all of a job that has several.
 
     Raises:
         InputError: the text is not scontrol's, or no record can be read.
     """
     notes = Notes() if notes is None else notes
     details: dict[int, JobDetail] = {}
+    twice = dict[int, InputError]()
     spoiled: list[InputError] = []
     head, *records = _START.split(text)
     if head.strip() and not head.startswith("No jobs"):
@@ -80,13 +81,15 @@ def parse_job_detail(
     for number, detail in (Known() if known is None else known).details(records, _detail_or_error):
         if isinstance(detail, InputError):
             spoiled.append(detail)
-        elif details.setdefault(number, detail) is not detail:
-            spoiled.append(InputError("the job is listed twice", path=f"JobId={number}"))
+        elif number in details:
+            twice[number] = InputError("the job is listed twice", path=f"JobId={number}")
+        else:
+            details[number] = detail
     if spoiled and not details:
         raise spoiled[0]
-    for error in spoiled:
+    for error in (*spoiled, *twice.values()):
         notes.add("job detail", f"job detail: {error}: the record is not read")
-    return details
+    return {number: detail for number, detail in details.items() if number not in twice}
 
 
 def _detail_or_error(record: str) -> tuple[int, JobDetail | InputError]:

@@ -76,7 +76,7 @@ _IS_DOWN = re.compile(rb"contact slurm controller|Socket timed out")
 _LOCAL_TIME = re.compile(rb"\bStartTime=\d+-")
 
 #: What changes of which jobs, nodes and cluster a command speaks; it cuts lines of topologies, too.
-_CHANGING = re.compile(r"SQUEUE_|SINFO_|SLURM_(?:CLUSTERS|TOPO_LEN)$")
+_CHANGING = re.compile(r"(?:SQUEUE|SINFO)_(?!ALL$)|SLURM_(?:CLUSTERS|TOPO_LEN)$")
 #: Commands asked of a live Slurm at a time: as many as take longer than a moment.
 AT_ONCE = 4
 #: A controller under load answers late; one that does not answer at all should not hang a cron job.
@@ -154,9 +154,9 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tup
     """Return Slurm's answers, from files where their names are given, else from the live commands.
 
     Jobs and nodes are needed. If a command for another answer fails, that is a note, unless slurmctld
-    cannot be reached. Rules, licences and
-    reservations are asked for only with the jobs: current ones fit no saved queue. ``at_once``
-    commands run in parallel. JSON has a fixed version (versions.py), or the release's own.
+    cannot be reached. Rules, licences and reservations are asked for only with the jobs: current
+    ones fit no saved queue. ``at_once`` commands run in parallel. JSON has a fixed version
+    (versions.py), or the release's own.
 
     Raises:
         InputError: a file cannot be read, ``squeue`` or both commands for nodes fail, or no answer.

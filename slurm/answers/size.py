@@ -116,10 +116,10 @@ def node_range(record: Record) -> tuple[int, int]:
 def _cores_per_task(record: Record, detail: JobDetail | None, cpus: int, tasks: int) -> int:
     """Return the CPUs of a task: as written, or cpus/tasks if the user set them (null in 22.05)."""
     written = record.number("cpus_per_task") or (detail.cpus_per_task if detail else None)
+    if match := CPUS_OF_TASK.search(record.text("tres_per_task")):
+        return max(written or 1, int(match[1]))
     if written:
         return written
-    if match := CPUS_OF_TASK.search(record.text("tres_per_task")):
-        return max(1, int(match[1]))
     if _CPUS_SET & record.words("flags") and cpus % tasks == 0:
         return cpus // tasks
     return 1

@@ -18,7 +18,7 @@ from ...formats.native.topology_wire import Laid
 from ...formats.notes import Notes
 from .answer_record import Known, Record, read_document
 from .answer_text import answered
-from .associations import Associations, read_limits
+from .associations import PARENTS_NOTE, Associations, read_limits
 from .consumables import read_licenses
 from .detail import JobDetail, parse_job_detail
 from .limit_usage import limits_beside, limits_of_each
@@ -223,7 +223,9 @@ def _limits(
 
 
 def _note_partition_qos(site: Site, notes: Notes) -> None:
-    """Note partitions whose own QOS is not among the limits that were read."""
+    """Note partitions whose own QOS is not among the limits, or whose accounts' parents are not."""
+    if site.limits.parents is None and any(one.accounts for one in site.partitions.values()):
+        notes.unread("limits", PARENTS_NOTE)
     if site.config.enforces_limits is False:
         return
     for figures in site.partitions.values():

@@ -29,7 +29,6 @@ from ..answers.policy import config_of
 from ..answers.running_jobs import End, SlurmStart, started_jobs
 from ..answers.slurm_files import SlurmFiles
 from ..answers.snapshot_of_answers import SlurmSources, import_slurm
-from .live_forecasts import LiveForecasts
 from .loop_metrics import Metrics
 from .replay import cluster_document, request_document
 from .shadow_log import FORGOTTEN, Offer, ShadowPass, Waiting
@@ -178,7 +177,7 @@ def watch(
     *,
     options: Mapping[str, str],
     failed: Callable[[InputError], None],
-    forecasts: LiveForecasts | None = None,
+    forecasts: Callable[[Look], dict[str, tuple[float, float, float]]] | None = None,
 ) -> None:
     """Make passes and write what each has to say; ``failed`` hears of one that fails."""
     seen: Seen | None = None
@@ -187,8 +186,7 @@ def watch(
             taken = take()
             entry, after = observe(taken, seen, interval_s=ticker.interval_s, options=options)
             if forecasts is not None:
-                entry.forecast = forecasts.look(taken.look.snapshot, taken.look.started)
-                forecasts.tell(figures)
+                entry.forecast = forecasts(taken.look)
             write(entry)
         except InputError as error:
             figures.add("aucsched_failures")

@@ -201,7 +201,7 @@ def _paragraph(line: Paragraph, nodes: Mapping[str, Node]) -> Paragraph:
     """Return a PartitionName line as ``scontrol show partition`` would print it."""
     spelt = {key.lower(): key for key in _PARTITION_KEYS}
     pairs = {spelt.get(key, key): value for key, value in line.pairs.items()}
-    for key in pairs.keys() & {"OverSubscribe", "Exclusive", *_YES_OR_NO}:
+    for key in pairs.keys() & {"DefaultTime", "OverSubscribe", "Exclusive", *_YES_OR_NO}:
         # Slurm ignores their case.
         word = pairs[key].upper()
         pairs[key] = "YES" if key in _YES_OR_NO and word in {"TRUE", "UP", "1"} else word

@@ -50,12 +50,16 @@ def test_failures_on_standard_input_are_read_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     failures = tmp_path / "failures.json"
-    failures.write_text(json.dumps({"format": "aucsched-failures/1", "failures": []}))
+    outage = {"nodes": "n1", "down_s": 60, "up_s": 900}
+    failures.write_text(json.dumps({"format": "aucsched-failures/1", "failures": [outage]}))
+    without = _document(capsys, OVERTAKEN, "--policy", "fcfs,easy")
     wanted = _document(capsys, OVERTAKEN, "--policy", "fcfs,easy", "--failures", str(failures))
     with failures.open() as file:
         monkeypatch.setattr("sys.stdin", file)
         found = _document(capsys, OVERTAKEN, "--policy", "fcfs,easy", "--failures", "-")
-    assert [one["metrics"] for one in found["runs"]] == [one["metrics"] for one in wanted["runs"]]
+    runs, *others = ([one["metrics"] for one in made["runs"]] for made in (found, wanted, without))
+    assert runs == others[0]
+    assert all(one != other for one, other in zip(runs, others[1], strict=True))
 
 
 @pytest.mark.parametrize("policies", ["easy,promised", "promised,easy"])

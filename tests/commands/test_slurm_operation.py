@@ -14,18 +14,15 @@ import pytest
 from support.run import aucsched, refused
 
 from aucsched.cli import cli
-from aucsched.cluster.nodes import Node
-from aucsched.cluster.snapshot import Snapshot
+from aucsched.cluster.errors import InputError
 from aucsched.commands.groups import read_config
-from aucsched.commands.slurm.loops import _forecast
 from aucsched.commands.slurm.operate import _of_cluster
-from aucsched.slurm.answers.answer_record import Record
 from aucsched.slurm.answers.reservation_records import read_reservations
-from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText
 from aucsched.slurm.live.live_forecasts import LiveForecasts
 from aucsched.slurm.live.loop_metrics import ClusterStatus
 from aucsched.slurm.live.loop_options import Settings
-from aucsched.slurm.live.passes import Look
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "slurm" / "use"
 
 
 def group() -> tuple[click.Context, click.Group]:
@@ -70,16 +67,15 @@ def test_a_gate_whose_clock_is_a_little_ahead_is_up() -> None:
     assert said["gate"] == "auction_h: up, ends in 300 s"
 
 
-def test_forecasts_that_cannot_be_made_end_no_loop(capsys: pytest.CaptureFixture[str]) -> None:
-    look = Look(
-        snapshot=Snapshot(nodes=[Node(name="n1", cores=1)], jobs=[]),
-        sources=SlurmSources(jobs=SlurmText(name="j", content=b""), nodes=SlurmText(name="n", content=b"")),
-        at=0.0,
-        read_s=0.0,
-        jobs=Record({"jobs": [{"job_id": 7, "job_state": ["FLYING"]}]}, ""),
-    )
-    _forecast(LiveForecasts(), look, 3)
-    assert "note: pass 3: no forecasts: " in capsys.readouterr().err
+def test_forecasts_that_cannot_be_made_end_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    def look(*_: object) -> None:
+        raise InputError("no", path="job 7")
+
+    monkeypatch.setattr(LiveForecasts, "look", look)
+    files = ("--jobs", FIXTURES / "squeue.json", "--nodes", FIXTURES / "sinfo.json")
+    done = aucsched("slurm", "shadow", "--once", "--forecasts", *files)
+    assert (done.returncode, done.stdout.count("\n")) == (0, 1)
+    assert "note: no forecasts: job 7: no\n" in done.stderr
 
 
 def test_lines_of_the_configuration_are_in_force_without_their_mark(tmp_path: Path) -> None:

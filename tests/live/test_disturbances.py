@@ -512,13 +512,14 @@ def test_a_user_s_own_settings_of_commands_change_no_answer(
     program.write_text("#!/bin/sh\nenv >&2\nenv\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    for name in ("SQUEUE_USERS", "SINFO_PARTITION", "SLURM_CLUSTERS", "SLURM_TOPO_LEN", "SLURM_CONF"):
+    kept = {"SQUEUE_ALL", "SINFO_ALL", "SLURM_CONF"}
+    for name in (*kept, "SQUEUE_USERS", "SINFO_PARTITION", "SLURM_CLUSTERS", "SLURM_TOPO_LEN"):
         monkeypatch.setenv(name, "x")
     asked = ask_slurm(("scontrol",)).decode().splitlines()
     changed = one_scontrol([("update", "JobId=7")])
     for lines in (asked, changed):
         names = {line.partition("=")[0] for line in lines}
-        assert "SLURM_CONF" in names
+        assert kept <= names
         assert not names & {"SQUEUE_USERS", "SINFO_PARTITION", "SLURM_CLUSTERS", "SLURM_TOPO_LEN"}
     assert "SLURM_TIME_FORMAT=%s" in asked
 

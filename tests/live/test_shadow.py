@@ -64,7 +64,7 @@ def play(
         Metrics(loop="shadow"),
         options={"strategy": "greedy"},
         failed=(failed if failed is not None else list[InputError]()).append,
-        forecasts=forecasts,
+        forecasts=None if forecasts is None else lambda look: forecasts.look(look.snapshot, look.started),
     )
     return entries
 

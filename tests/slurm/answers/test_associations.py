@@ -114,11 +114,7 @@ def test_the_association_manager() -> None:
     assert set(notes.policies) == set(notes.texts())
 
 
-TREE = (
-    "which accounts are below others is not told: sacctmgr -P show assoc format=Cluster,Account,User,"
-    "Partition,ParentName,GrpJobs,GrpTRES,GrpTRESMins,GrpTRESRunMins,MaxJobs,MaxTRES,MaxTRESMins,"
-    "MaxWall tells"
-)
+TREE = "which accounts are below others is not told: associations with ParentName tell"
 
 
 def test_without_the_parents_of_accounts_none_is_refused() -> None:
@@ -169,15 +165,19 @@ c|physics|ann|||cpu=8|2|01:30:00
     assert found.parents is None
 
 
-def test_a_limit_that_nothing_reaches_is_left_out_and_comes_before_others() -> None:
+def test_a_limit_above_all_counts_holds_back_jobs_without_a_time_limit_and_comes_before_others() -> None:
     """As sites write for none: one number must not refuse the cluster."""
     notes = Notes()
+    (each,) = read_limits("Name|MaxTRESMins\nnormal|cpu=20000000000\n", notes).each
+    job = Job(id="1", priority=1, request=Request(cores=4), qos="normal")
+    assert each.refusal(job, 1) == "QOSMaxCpuMinutesPerJobLimit"
+    assert each.refusal(replace(job, time_limit_s=10**9), 1) is None
     text = MANAGER.replace("GrpTRESRunMins=cpu=N(34359760595000)", "GrpTRESRunMins=cpu=20000000000(5)")
     found = {limit.name: limit.most for limit in read_limits(text, notes).limits}
-    assert "qos normal GrpTRESRunMins" not in found
+    assert found["qos normal GrpTRESRunMins"] == {"core_seconds": 10**12}
     assert found["account physics GrpTRESRunMins except qos normal"] == {"core_seconds": 3000}
-    said = "qos normal: GrpTRESRunMins of 1200000000000 core_seconds is beyond all that is counted"
-    assert f"{said}: it limits nothing" in notes.texts()
+    said = "qos normal: MaxTRESMins=cpu=20000000000 is beyond all that is counted"
+    assert f"{said}: taken as 1000000000000 core_seconds" in notes.texts()
 
 
 CLUSTERS = """Cluster|Account|User|MaxJobs|MaxTRES

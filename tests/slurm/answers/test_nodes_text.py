@@ -129,13 +129,16 @@ def test_backfill_s_settings() -> None:
     assert notes.texts() == ("bf_interval=-1: Slurm does not backfill; the simulated one does",)
 
 
-def test_a_count_that_nothing_can_hold_is_left_out_and_named() -> None:
+@pytest.mark.parametrize("count", [b"2T", b"2199023255552"])
+def test_a_count_that_nothing_can_hold_is_left_out_and_named(count: bytes) -> None:
     """As storage in bytes on a node: one number must not refuse the cluster."""
     notes = Notes()
-    told = TEXT.replace(b"Gres=gpu:a100:4(S:0-1)", b"Gres=gpu:a100:4(S:0-1),storage:local:2T")
+    told = TEXT.replace(b"Gres=gpu:a100:4(S:0-1)", b"Gres=gpu:a100:4(S:0-1),storage:local:%b" % count)
+    told = told.replace(b"   RealMemory=256000", b"   GresUsed=storage:local:1G RealMemory=256000")
     (node, _) = (one.node for one in read_nodes(node_document(told), notes))
     assert node.total.gres == {"gpu:a100": 4}
     assert "node g1: its storage:local are more than 1000000000000: they are left out" in notes.policies
+    assert not any("in use" in text for text in notes.texts())
 
 
 QUEUE: dict[str, Any] = json.loads(

@@ -117,11 +117,34 @@ def test_slurms_word_about_one_partition_holds_no_job_that_another_takes() -> No
     parts = partition("p", AllowAccounts="physics") + partition("q")
     held = {"account": "bio", "state_reason": "AccountNotAllowed"}
     found = jobs_of(
-        snapshot(job(1, partition="p,q", **held), job(2, partition="q", **held), partitions=parts)
+        snapshot(
+            job(1, partition="p,q", **held),
+            job(2, partition="q", **held),
+            partitions=parts,
+            limits="Cluster|Account|ParentName\nc|bio|root\n",
+        )
     )
     assert (found["1"].partition, found["1"].hold) == ("q", None)
     # The rules that are read let it start: what else Slurm knows, it knows better.
     assert found["2"].hold == "AccountNotAllowed"
+
+
+@pytest.mark.parametrize(
+    ("limits", "is_held"),
+    [
+        ({}, False),
+        ({"limits": "Name|GrpJobs\nnormal|\n"}, False),
+        ({"limits": "Current Association Manager state\n"}, True),  # no accounting
+    ],
+)
+def test_accounts_are_refused_where_it_is_told_which_are_below_others(
+    limits: dict[str, Any], is_held: bool
+) -> None:
+    made = snapshot(
+        job(1, account="physa", partition="p"), partitions=partition("p", AllowAccounts="phys"), **limits
+    )
+    assert made.jobs[0].hold == ("AccountNotAllowed" if is_held else None)
+    assert any(rule.startswith("which accounts are below others") for rule in made.unread) != is_held
 
 
 def test_a_higher_tier_goes_first_whatever_the_priorities() -> None:

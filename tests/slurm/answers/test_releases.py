@@ -111,12 +111,15 @@ def test_cpus_of_a_task_are_among_what_it_asks_for(spelling: str, is_counted: bo
         first, second, third, *_ = jobs["jobs"]
         first |= {"tres_per_task": spelling, "cpus": 8, "cpus_per_task": 4 if is_counted else None}
         second |= first | {"job_id": 2, "tres_per_task": f"{spelling},gres/gpu=1", "tasks": 1}
+        jobs["jobs"].append(first | {"job_id": 70, "cpus_per_task": 1 if is_counted else None})
         third["tres_per_task"] = f"{spelling},license/matlab=1,gres/storage=2T"
 
     jobs = by_id(edited("25.11", edit, {"CPUs/Task=1": "CPUs/Task=4" if is_counted else ""}))
     assert jobs["1"].unsupported == jobs["2"].unsupported == ()
     assert (jobs["1"].request.cores, jobs["1"].request.cores_per_task) == (8, 4)
     assert jobs["2"].request.gres_per_node["gpu"].minimum == 1
+    # Answers that disagree: no job gets less than one of them says.
+    assert (jobs["70"].request.cores_per_task, jobs["70"].unsupported) == (4, ())
     unread = {"--tres-per-task=license/matlab=1", "--tres-per-task=storage=2199023255552"}
     assert unread <= {*jobs["3"].unsupported}
 

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from aucsched import Job, License, Request, Snapshot, Span
+from aucsched.formats.notes import Notes
 from aucsched.slurm.answers.answer_record import Record
+from aucsched.slurm.answers.detail import parse_job_detail
 from aucsched.slurm.answers.request import unsupported_parts
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
@@ -270,16 +272,24 @@ def with_answers(**texts: bytes) -> Snapshot:
     return import_slurm(SlurmSources(**own | given))[0]
 
 
-@pytest.mark.parametrize("begin", [b"JobId=xx JobName=b UserId=c", b"JobId=1 JobName=b UserId=c Switches=9"])
-def test_a_line_feed_in_a_users_text_ends_no_look(begin: bytes) -> None:
-    detail = text("job_detail.txt").content
-    number = re.findall(rb"^JobId=(\d+)", detail, re.MULTILINE)[0]
-    begin = begin.replace(b"JobId=1 ", b"JobId=%s " % number)
-    written = detail + b"\nJobId=4000000 JobName=a\n" + begin + b"\n"
+def test_a_line_feed_in_a_users_text_ends_no_look() -> None:
+    written = text("job_detail.txt").content + b"\nJobId=4000000 JobName=a\nJobId=xx JobName=b UserId=c\n"
     made = with_answers(job_detail=written)
     assert made.jobs == queue().jobs
     (said,) = (note for note in made.notes if note.startswith("job detail: "))
     assert said.endswith("the record is not read")
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_a_job_that_a_users_text_lists_again_no_record_is_read(order: int) -> None:
+    """Which is Slurm's own nobody knows."""
+    detail = text("job_detail.txt").content.decode()
+    number = re.findall(r"^JobId=(\d+)", detail, re.MULTILINE)[0]
+    forged = f"JobId=4000000 JobName=a\nJobId={number} JobName=b UserId=c Switches=9\n"
+    notes, wanted = Notes(), parse_job_detail(detail)
+    found = parse_job_detail("\n".join([detail, forged, forged][::order]), notes=notes)
+    assert found == {one: wanted[one] for one in wanted if one != int(number)}
+    assert f"job detail: JobId={number}: the job is listed twice: the record is not read" in notes.texts()
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "byte order mark"])

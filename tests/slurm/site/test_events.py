@@ -95,6 +95,11 @@ def test_nodes_are_what_the_lines_and_their_defaults_say(tmp_path: Path) -> None
     assert {name: entry.total for name, entry in workload.licenses.items()} == {"matlab": 3, "ansys": 2}
 
 
+def test_a_default_time_of_none_is_written_in_any_case(tmp_path: Path) -> None:
+    conf = CONF.replace("DefaultTime=1:00:00", "DefaultTime=none")
+    assert one(tmp_path, "-n 1", **{"slurm.conf": conf}).job.time_limit_s == 86400
+
+
 def test_what_is_left_out_is_noted(tmp_path: Path) -> None:
     _, notes = made(tmp_path)
     texts = notes.texts()
