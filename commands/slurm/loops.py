@@ -40,7 +40,7 @@ from ..snapshot import answer_options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ...slurm.live.live_forecasts import LiveForecasts
+    from ...slurm.live.live_forecasts import LiveForecasts, Quantiles
     from ...slurm.live.loop import PassReport
     from ...slurm.live.loop_metrics import Metrics
     from ...slurm.live.passes import LivePass, Look
@@ -341,9 +341,7 @@ def _until_told(settings: Settings, checked: Any) -> int:
     return 0 if outcome in {"done", "standby"} else 1
 
 
-def _forecast(
-    forecasts: LiveForecasts, figures: Metrics, look: Look
-) -> dict[str, tuple[float, float, float]]:
+def _forecast(forecasts: LiveForecasts, figures: Metrics, look: Look) -> Quantiles:
     """Forecast the starts of new jobs; an answer that forecasts cannot be made of ends no loop."""
     try:
         return forecasts.look(look.snapshot, look.started)

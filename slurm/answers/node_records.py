@@ -257,14 +257,11 @@ def _resources(record: Record, name: str, notes: Notes) -> tuple[Resources, Reso
         counted, _ = parse_request(record.text("tres"), record.place("tres"))
         in_use = gres_of_tres(record.text("tres_used"), record.place("tres_used"))
         used_gres = dict.fromkeys(counted.keys() & gres.keys(), 0) | in_use
-    left_out = {kind.partition(":")[0] for kind in beyond}
     held, lost = settle(used_gres, gres)
-    for kind, count in lost.items():
-        if kind.partition(":")[0] in left_out:
-            continue
-        notes.add(
-            "node figures", f"node {name}: {count} {kind} in use are not among its gres {gres or 'none'}"
-        )
+    left_out = {kind.partition(":")[0] for kind in beyond}
+    for kind in (kind for kind in lost if kind.partition(":")[0] not in left_out):
+        said = f"node {name}: {lost[kind]} {kind} in use are not among its gres {gres or 'none'}"
+        notes.add("node figures", said)
     left = None if memory is None else max(0, memory - (record.number("alloc_memory") or 0))
     return (
         Resources(cores=cpus, memory_mib=memory, gres=gres),

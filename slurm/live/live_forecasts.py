@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable
 from statistics import median
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from .loop_metrics import Metrics
 _FUTURES, _ENDED = 100, 5_000
 #: Outcomes that the figures are over.
 _OUTCOMES = 500
+#: P10, P50 and P90 by job.
+Quantiles: TypeAlias = dict[str, tuple[float, float, float]]
 
 
 class LiveForecasts:
@@ -33,9 +36,7 @@ class LiveForecasts:
         self._held: deque[bool] = deque(maxlen=_OUTCOMES)
         self._misses: deque[float] = deque(maxlen=_OUTCOMES)
 
-    def look(
-        self, snapshot: Snapshot, started: Iterable[tuple[SlurmStart, End | None]]
-    ) -> dict[str, tuple[float, float, float]]:
+    def look(self, snapshot: Snapshot, started: Iterable[tuple[SlurmStart, End | None]]) -> Quantiles:
         """Return P10, P50 and P90 of new jobs in seconds since the epoch."""
         now = snapshot.time or 0.0
         running = []

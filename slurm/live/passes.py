@@ -29,6 +29,7 @@ from ..answers.policy import config_of
 from ..answers.running_jobs import End, SlurmStart, started_jobs
 from ..answers.slurm_files import SlurmFiles
 from ..answers.snapshot_of_answers import SlurmSources, import_slurm
+from .live_forecasts import Quantiles
 from .loop_metrics import Metrics
 from .replay import cluster_document, request_document
 from .shadow_log import FORGOTTEN, Offer, ShadowPass, Waiting
@@ -177,7 +178,7 @@ def watch(
     *,
     options: Mapping[str, str],
     failed: Callable[[InputError], None],
-    forecasts: Callable[[Look], dict[str, tuple[float, float, float]]] | None = None,
+    forecasts: Callable[[Look], Quantiles] | None = None,
 ) -> None:
     """Make passes and write what each has to say; ``failed`` hears of one that fails."""
     seen: Seen | None = None

@@ -292,14 +292,15 @@ def test_of_a_job_that_a_users_text_lists_again_no_record_is_read(order: int) ->
     assert f"job detail: JobId={number}: the job is listed twice: the record is not read" in notes.texts()
 
 
+@pytest.mark.parametrize("name", [b"caf\xe9", "café".encode(), b"cafe"], ids=["latin", "utf-8", "ascii"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "byte order mark"])
-def test_a_users_text_in_another_encoding_ends_no_look(mark: bytes) -> None:
+def test_a_users_text_in_another_encoding_ends_no_look(mark: bytes, name: bytes) -> None:
     """The same byte in JSON and in scontrol's text: still the same job."""
     jobs, detail = text("squeue.json").content, text("job_detail.txt").content
     assert b'"name":"switches"' in jobs
     made = with_answers(
-        jobs=mark + jobs.replace(b'"name":"switches"', b'"name":"caf\xe9"'),
-        job_detail=mark + detail.replace(b"JobName=switches\n", b"JobName=caf\xe9\n"),
+        jobs=mark + jobs.replace(b'"name":"switches"', b'"name":"%b"' % name),
+        job_detail=mark + detail.replace(b"JobName=switches\n", b"JobName=%b\n" % name),
     )
     assert made.jobs == queue().jobs
 
