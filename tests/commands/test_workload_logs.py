@@ -155,7 +155,7 @@ def test_names_that_come_twice_are_numbered(tmp_path: Path) -> None:
         ("from-csv", "id,duration\n1,2\n", (), "no column says when"),
         ("from-csv", "time,id\n1,2\n", (), "no column says how long"),
         ("from-csv", "time,duration\n", (), "no job is left"),
-        ("from-csv", "", (), "no column says when"),
+        ("from-csv", "", (), "line 1: there is no header"),
         ("from-csv", "time,duration\n1\n", (), "line 2: 1 fields where the header has 2"),
         ("from-csv", "time,duration\nsoon,5\n", (), "line 2: time: 'soon' is neither seconds nor a date"),
         ("from-csv", "time,duration,cores\n1,5,2.5\n", (), "line 2: cores: '2.5' is not a count"),

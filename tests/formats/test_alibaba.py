@@ -122,7 +122,7 @@ def test_pods_of_several_gpus_name_them_where_gpus_are_separate(tmp_path: Path) 
     ("nodes", "pods", "message"),
     [
         ("sn,gpu\n", PODS, r"nodes\.csv: line 1: the columns cpu_milli, memory_mib, model are missing"),
-        ("", PODS, r"nodes\.csv: line 1: the columns sn, "),
+        ("", PODS, r"nodes\.csv: line 1: there is no header"),
         (NODES + "x,1\n", PODS, r"nodes\.csv: line 5: 2 fields where the header has 5"),
         (NODES + "x,-1,1,1,\n", PODS, r"nodes\.csv: line 5: cpu_milli: '-1' is not a whole number"),
         (NODES + "x,0,1,1,\n", PODS, r"nodes\.csv: line 5: cores: 0 is below 1"),

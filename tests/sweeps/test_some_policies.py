@@ -225,7 +225,7 @@ def test_a_parameter_has_the_name_that_simulate_gives_it(
 def test_help_names_defaults(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sweep", "--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "(MAX_JOB_COUNT). Default: 100." in text
+    assert "greatest worth. Default: 100." in text
     assert "choose nodes. Default: first." in text
     assert "What maps the queue to an offer. Default: auction." in text
 
