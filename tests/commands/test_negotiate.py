@@ -446,7 +446,7 @@ def test_several_runtime_schedulers_share_one_queue(run: Callable[..., Done], tm
     for line in lines:
         assert all(r["start_s"] >= arrivals[r["job"]] for r in line["message"].get("reports", ()))
     refused = run("negotiate", path, "--runtimes", "4")
-    assert refused.stderr.startswith(f"{path}: jobs[")
+    assert refused.stderr.startswith(f"{path}: jobs: job ")
     assert "2 nodes are above the 1 that a runtime scheduler has" in refused.stderr
     assert "--runtimes 5: there are 4 nodes" in run("negotiate", path, "--runtimes", "5").stderr
 
