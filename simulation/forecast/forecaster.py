@@ -400,21 +400,9 @@ class _Columns:
         """Add a job with its rows of run times and its user's mean share; return its number."""
         number = self.count
         if number == len(self.size):
-            for name in (
-                "size",
-                "limit",
-                "submit",
-                "came",
-                "rank",
-                "start",
-                "run",
-                "share",
-                "pools",
-                "held",
-                "rows",
-            ):
-                column = getattr(self, name)
-                setattr(self, name, np.concatenate([column, np.full_like(column, -1)]))
+            for name, column in tuple(vars(self).items()):
+                if isinstance(column, np.ndarray):
+                    setattr(self, name, np.concatenate([column, np.full_like(column, -1)]))
         self.requests.append(job)
         self.submit[number] = job.submit_s
         self.came[number] = max(job.submit_s, self.came[number - 1]) if number else job.submit_s
