@@ -258,7 +258,7 @@ def all_of_type(values: Collection[object], kinds: tuple[type, ...], path: str) 
 def known(name: str, names: Collection[str], what: str, path: str) -> None:
     """Raise InputError unless ``name`` is one of ``names``; ``what`` is the word for such a one."""
     if name not in names:
-        raise InputError(f"{name!r} is not a {what} of this snapshot", path=path)
+        raise InputError(f"{name!r} is not a {what} of this cluster", path=path)
 
 
 def unique(values: Iterable[str], what: str, member: str) -> dict[str, int]:

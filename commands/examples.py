@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from ..cluster.errors import OptionError, shown_name, system_errors
-from ..cluster.text import plural
+from ..cluster.errors import OptionError, system_errors
+from ..cluster.text import one_line, plural
 from ..formats.writing import write_bytes
 from .built_options import OUTPUT, WholeRange
 
@@ -242,7 +242,7 @@ def examples(folder: Path | None, kind: str | None, seed: int | None, output: Pa
         click.echo(f"\naucsched examples --instance KIND --seed N -o FILE {makes}")
         return
     done = sum(_copy(name, folder / name) for name in EXAMPLES)
-    click.echo(f"{plural(done, 'file')} copied to {shown_name(folder)}")
+    click.echo(f"{plural(done, 'file')} copied to {one_line(str(folder))}")
 
 
 def _table(lines: Mapping[str, str]) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 from click.shell_completion import get_completion_class
 
-from ..cluster.errors import shown_name, system_errors
-from ..cluster.text import plural
+from ..cluster.errors import system_errors
+from ..cluster.text import one_line, plural
 
 #: A page's width where help is laid out (characters).
 _WIDTH = 78
@@ -28,7 +28,7 @@ def man(context: click.Context, folder: Path) -> None:
     found = man_pages(context.find_root().command)
     for name, text in found.items():
         write_text(folder / name, text)
-    click.echo(f"{plural(len(found), 'page')} written to {shown_name(folder)}")
+    click.echo(f"{plural(len(found), 'page')} written to {one_line(str(folder))}")
 
 
 def walked(command: click.Command, path: str, parent: click.Context | None = None) -> Iterator[click.Context]:
@@ -65,12 +65,9 @@ def _man_page(context: click.Context) -> str:
         ".SH DESCRIPTION",
         *(_roff(line.strip()) or ".PP" for line in (command.help or "").replace("\b", "").splitlines()),
     ]
-    records = [one.get_help_record(context) for one in command.get_params(context)]
-    if any(records):
-        lines.append(".SH OPTIONS")
-    for record in records:
-        if record is not None:
-            lines += [".TP", f"\\fB{_roff(record[0])}\\fR", _roff(record[1])]
+    records = filter(None, (one.get_help_record(context) for one in command.get_params(context)))
+    options = [line for flag, said in records for line in (".TP", f"\\fB{_roff(flag)}\\fR", _roff(said))]
+    lines += [".SH OPTIONS", *options] if options else []
     if isinstance(command, click.Group):
         lines.append(".SH COMMANDS")
         for below in command.list_commands(context):

@@ -149,11 +149,12 @@ class RequestBatch:
         for part, names in lists.items():
             seen: set[str] = set()
             for place, name in enumerate(names):
+                path = f"{part}[{place}]{'' if part == 'preemptible' else '.job'}"
                 if name not in running:
-                    raise InputError(f"{name!r} does not run", path=f"{part}[{place}]")
+                    raise InputError(f"{name!r} does not run", path=path)
                 if name in seen:
-                    why = "a job has one request at a time" if part == "requests" else "it is listed twice"
-                    raise InputError(f"{name!r}: {why}", path=f"{part}[{place}]")
+                    why = ": a job has one request at a time" if part == "requests" else " is listed twice"
+                    raise InputError(f"{name!r}{why}", path=path)
                 seen.add(name)
 
 

@@ -93,8 +93,7 @@ def _of_sizes(kind: str, sizes: tuple[int, ...], nodes: Sequence[str] | None, so
     listed = _numbered(kind, sizes, source) if nodes is None else tuple(nodes)
     if kind == "blocks":
         return _named(Laid(network=_blocks(sizes, listed)), listed)
-    laid = build_topology(TopologyWire(kind=kind, **given), listed)
-    return _named(laid, listed)
+    return _named(build_topology(TopologyWire(kind=kind, **given), listed), listed)
 
 
 def _numbered(kind: str, sizes: Sequence[int], source: str) -> tuple[str, ...]:
@@ -176,7 +175,7 @@ def _own_names(entry: TopologyWire) -> tuple[str, ...]:
     if entry.kind == "graph":
         return Graph(vertices={}, links=tuple(links_of(entry))).nodes()
     sizes = entry.shape or [getattr(entry, name) for name in SIZES.get(NetworkKind(entry.kind), ())]
-    return _numbered(entry.kind, sizes, entry.kind) if sizes and all(sizes) else ()
+    return _numbered(entry.kind, sizes, entry.kind) if min(sizes, default=0) > 0 else ()
 
 
 def _named(laid: Laid, names: Sequence[str]) -> Named:
@@ -272,7 +271,8 @@ def parse_node_link(content: bytes) -> Graph:
             )
         vertices[name] = None if vertex.kind is None else str(vertex.kind)
     links = tuple((str(edge.source), str(edge.target)) for edge in entries)
-    for place, name in ((place, name) for place, ends in enumerate(links) for name in ends):
+    for place, name in enumerate(name for ends in links for name in ends):
         if name not in vertices:
-            raise InputError(f"{name!r} is not a vertex", path=f"{listed}[{place}]")
+            path = f"{listed}[{place // 2}].{('source', 'target')[place % 2]}"
+            raise InputError(f"{name!r} is not a vertex", path=path)
     return Graph(vertices=vertices, links=links)

@@ -290,7 +290,7 @@ WRONG: list[tuple[str, Any, str]] = [
         ({"cancelled": ["w", "J"]}, "update.cancelled[1]: no job 'J' waits"),
         ({"priorities": {"J": 3}}, "update.priorities.J: no job 'J' waits"),
         ({"priorities": {"w": "high"}}, "update.priorities.w: 'high' is not a number"),
-        ({"drained": ["n0", "n9"]}, "update.drained[1]: 'n9' is not a node of this snapshot"),
+        ({"drained": ["n0", "n9"]}, "update.drained[1]: 'n9' is not a node of this cluster"),
         *(({name: wrong}, message) for name, wrong, message in WRONG),
         (
             {"arrived": [Job(id="w", priority=1, request=Request(cores=1))]},
@@ -299,7 +299,7 @@ WRONG: list[tuple[str, Any, str]] = [
         ({"arrived": ["w"]}, "update.arrived[0]: 'w' is not of type Job"),
         (
             {"arrived": [Job(id="x", priority=1, request=Request(cores=1, licenses={"nag": 1}))]},
-            "update.arrived[0].licenses.nag: 'nag' is not a licence of this snapshot",
+            "update.arrived[0].licenses.nag: 'nag' is not a licence of this cluster",
         ),
         (
             {"started": [aucsched.RunningJob(id="w", nodes={"n0": aucsched.Resources(cores=3)})]},
@@ -307,7 +307,7 @@ WRONG: list[tuple[str, Any, str]] = [
         ),
         (
             {"reservations": [Reservation(name="r", nodes=["n7"], start=0, end=1)]},
-            "update.reservations[0].nodes: 'n7' is not a node of this snapshot",
+            "update.reservations[0].nodes: 'n7' is not a node of this cluster",
         ),
     ],
 )

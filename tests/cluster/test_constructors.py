@@ -382,7 +382,7 @@ def test_what_a_public_type_takes_is_scheduled_and_read_back(kind: Any, tmp_path
         (lambda: Limit(name="x", most={}), "most: nothing is limited"),
         (
             lambda: Snapshot(nodes=[N8], switches=[Switch(name="s", nodes=["b"])]),
-            "switches[0].nodes: 'b' is not a node of this snapshot",
+            "switches[0].nodes: 'b' is not a node of this cluster",
         ),
         (
             lambda: Snapshot(nodes=[N8], network={"kind": "torus"}),  # type: ignore[arg-type]

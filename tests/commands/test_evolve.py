@@ -297,7 +297,7 @@ def test_limits_of_a_site_hold_for_requests(files: Files) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"requests": [{"job": "X", "cores": 1}]}, "requests[0]"),
+        ({"requests": [{"job": "X", "cores": 1}]}, "requests[0].job: 'X' does not run"),
         ({"requests": [{"job": "A", "cores": 1}, {"job": "A", "cores": 2}]}, "one request at a time"),
         ({"requests": [{"job": "A", "cores": 0}]}, "requests[0].cores"),
         ({"requests": [{"job": "A"}]}, "requests[0]"),

@@ -103,3 +103,10 @@ def test_the_name_of_the_folder_reaches_no_terminal_as_it_is(command: str, tmp_p
     done = aucsched(command, "\x1b]0;title\x07", cwd=tmp_path)
     assert (done.returncode, done.stdout.rstrip("\n").isprintable()) == (0, True)
     assert (tmp_path / "\x1b]0;title\x07").is_dir()
+
+
+@pytest.mark.parametrize("command", ["man", "examples"])
+def test_a_folder_may_have_the_name_that_is_standard_input_elsewhere(command: str, tmp_path: Path) -> None:
+    said = aucsched(command, "-", cwd=tmp_path).stdout
+    assert said.endswith(" to -\n")
+    assert (tmp_path / "-").is_dir()

@@ -150,7 +150,13 @@ def test_a_tree_and_a_row_are_described(tmp_path: Path) -> None:
         (
             "-",
             '{"nodes": [{"id": "a"}], "links": [{"source": "a", "target": "b"}]}',
-            "links[0]: 'b' is not a vertex",
+            "links[0].target: 'b' is not a vertex",
+        ),
+        ("-", '{"kind": "fat-tree", "levels": -1, "radix": 4}', "topology.levels: -1 is below 1"),
+        (
+            "-",
+            '{"kind": "dragonfly", "groups": 3, "routers": -2, "nodes_per_router": 1, "global_links": 1}',
+            "topology.routers: -2 is below 1",
         ),
         ("-", '{"nodes": [{"id": "a"}, {"id": "a"}], "links": []}', "nodes[1].id: 'a' is listed twice"),
         ("-", '{"kind": "circle"}', "kind"),
