@@ -13,8 +13,9 @@ import numpy as np
 from ..bidgen.families.shares import SharePool
 from ..bidgen.first_fit import Placer
 from ..cluster.resources.capacity import Capacity, IntArray
-from ..cluster.resources.columns import Columns, KeptCores
+from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import KeptCores
 from ..topology.tree import Topology
 from .job_classes import Ask, ClassDemand, ClassMix, JobClass, mix_of
 from .state import StepState

@@ -10,7 +10,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack, cast
 
-from ..cluster.errors import InputError, OptionError, all_of_type, errors_below, known, of_type
+from ..cluster.checks import all_of_type, known, of_type
+from ..cluster.errors import InputError, OptionError, errors_below
 from ..cluster.jobs import Job, RunningJob, running_job
 from ..cluster.keywords import checked, with_keywords
 from ..cluster.nodes import License, Node, NodeState, Reservation, Resources

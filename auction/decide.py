@@ -20,8 +20,8 @@ from ..bidgen.candidates import GuardedViews, most_at_once
 from ..bidgen.first_fit import Cluster, FirstFitPlacer, Placement
 from ..cluster.errors import OptionError
 from ..cluster.resources.allocation import StartingJob
-from ..cluster.resources.columns import Guard
 from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import Guard
 from .attempt import are_preferred, attempt, bids_of_step, settled
 from .balance import NO_BALANCE, MixPolicy, mixes_of
 from .complete import among, complete

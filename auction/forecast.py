@@ -20,8 +20,9 @@ from ..bidgen.generate import place_alone
 from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, add_allocation, allocation_of_resources
 from ..cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, nothing_held
-from ..cluster.resources.columns import Columns, Guard
+from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import Guard
 from ..cluster.resources.pools import Held
 from ..cluster.schedule import Award
 from .state import Holds, SnapshotState, StepState

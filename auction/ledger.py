@@ -18,8 +18,8 @@ from ..bidgen.table import BidTable, joined_tables
 from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, columns_beside
 from ..cluster.resources.capacity import BoolArray, IntArray, Resource
-from ..cluster.resources.columns import Guard
 from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import Guard
 
 
 class Short(NamedTuple):

@@ -29,8 +29,9 @@ import numpy as np
 from ..bidgen.candidates import GuardedViews, UsableNodes, most_nodes, runs_of
 from ..bidgen.first_fit import Cluster
 from ..cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, FloatArray, IntArray, Resource
-from ..cluster.resources.columns import Columns, Guard
+from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import Guard
 from ..cluster.resources.pools import fewest
 from ..models.model import OBJECTIVES, start_weight
 from ..models.search.bounding import Relaxation, dot

@@ -13,8 +13,9 @@ from ..bidgen.first_fit import Cluster, FirstFitPlacer
 from ..bidgen.generate import BidOptions, generate_bids, place_alone
 from ..cluster.resources.allocation import StartingJob
 from ..cluster.resources.capacity import Capacity, IntArray, Resource, sums_before
-from ..cluster.resources.columns import Columns, Guard
+from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import Guard
 from ..cluster.resources.pools import Pools, Shortage, Use, fewest
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.text import LISTED, listed, plural, utc

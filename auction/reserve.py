@@ -12,8 +12,9 @@ from typing import NamedTuple
 from ..bidgen.first_fit import FirstFitPlacer
 from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, StartingJob
-from ..cluster.resources.columns import Columns, Guard
+from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import Guard
 from .forecast import Forecast, ReservedPlace, guard_for
 from .state import StepState
 

@@ -10,8 +10,9 @@ from ..bidgen.candidates import GuardedViews
 from ..bidgen.first_fit import Cluster, Placement
 from ..bidgen.generate import Others
 from ..cluster.resources.allocation import StartingJob
-from ..cluster.resources.columns import Columns, Guard
+from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import Guard
 from ..cluster.value_types import copied
 from .balance import MixPolicy
 from .options import StepOptions

@@ -32,7 +32,7 @@ from socket_garbage import garbage, sequences
 from socket_listener import ENDPOINTS, BrokenError, Listening, listening, play_in, small_workload
 
 from aucsched.cluster.errors import AucschedError
-from aucsched.negotiation.transport.handshake import PeerLostError, framed
+from aucsched.negotiation.transport.framing import PeerLostError, framed
 from aucsched.simulation.negotiated.plays import Play
 
 #: The longest that the true party may wait under the load, in seconds.

@@ -16,7 +16,8 @@ from aucsched.negotiation.messages import (
     ResourceOffer,
     StatusReport,
 )
-from aucsched.negotiation.transport.handshake import Identity, decode_message, encode_message, framed
+from aucsched.negotiation.transport.framing import decode_message, encode_message, framed
+from aucsched.negotiation.transport.handshake import Identity
 
 #: What has ended processes, or could.
 _KNOWN = (

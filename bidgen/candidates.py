@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..cluster.errors import LARGEST_COUNT
+from ..cluster.checks import LARGEST_COUNT
 from ..cluster.jobs import Span
 from ..cluster.resources.capacity import BoolArray, Capacity, IntArray, sums_before
-from ..cluster.resources.columns import Columns, HeldBack, capped_by
+from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, Variant
+from ..cluster.resources.job_reservations import HeldBack, capped_by
 
 #: Ranges up to this many counts are tried at every count, wider ones at a few.
 _EVERY_COUNT = 8

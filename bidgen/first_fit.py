@@ -13,8 +13,9 @@ import numpy as np
 from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, StartingJob, add_allocation, put
 from ..cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray
-from ..cluster.resources.columns import Columns, Guard, HeldBack, capped_by
+from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, Variant
+from ..cluster.resources.job_reservations import Guard, HeldBack, capped_by
 from ..topology.tree import Topology
 from .assemble import EXACT, PACK, WHOLE, mode_of
 from .candidates import (

@@ -15,8 +15,9 @@ import numpy as np
 
 from ..cluster.resources.allocation import Allocation
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
-from ..cluster.resources.columns import Columns, Guard
+from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import Guard
 from ..cluster.value_types import copied
 from ..topology.tree import Topology
 from .assemble import GROUP, Assembler, Caps, ChosenWindows, NodesetArena, joined, mode_of

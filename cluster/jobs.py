@@ -7,7 +7,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, SupportsFloat, SupportsIndex, TypeAlias
 
-from .errors import InputError, at_least, errors_below
+from .checks import at_least
+from .errors import InputError, errors_below
 from .limits import Owned, members_of
 from .nodes import Resources
 from .text import shown

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar
 
-from .errors import InputError, named
+from .checks import named
+from .errors import InputError
 from .text import plural
 from .value_types import (
     Choice,

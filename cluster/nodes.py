@@ -4,7 +4,8 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from enum import StrEnum
 from typing import SupportsIndex
 
-from .errors import HOST_NAME, InputError, at_least, known, unique
+from .checks import HOST_NAME, at_least, known, unique
+from .errors import InputError
 from .text import cut, shown
 from .value_types import (
     Choice,

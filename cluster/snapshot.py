@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from .errors import InputError, known, unique
+from .checks import known, unique
+from .errors import InputError
 from .jobs import Job, RunningJob
 from .limits import Limit
 from .network import NETWORK, Network

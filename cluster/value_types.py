@@ -33,16 +33,8 @@ from typing import (
     overload,
 )
 
-from .errors import (
-    LARGEST_COUNT,
-    InputError,
-    all_of_type,
-    all_plain,
-    at_least,
-    named,
-    of_type,
-    plain,
-)
+from .checks import LARGEST_COUNT, all_of_type, all_plain, at_least, named, of_type, plain
+from .errors import InputError
 from .text import shown
 
 #: One name, or several in any collection.

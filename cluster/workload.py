@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from math import inf
 
-from .errors import LARGEST_COUNT, InputError, named
+from .checks import LARGEST_COUNT, named
+from .errors import InputError
 from .jobs import Job
 from .limits import Limit
 from .network import NETWORK, Network

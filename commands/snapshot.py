@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from ..cluster.errors import InputError, OptionError, check_partitions, errors_in, shown_name
+from ..cluster.checks import check_partitions
+from ..cluster.errors import InputError, OptionError, errors_in, shown_name
 from ..cluster.option_fields import options_in
 from ..cluster.tabular import indented_json
 from ..cluster.text import plural

@@ -16,7 +16,8 @@ from typing import Any
 
 import msgspec
 
-from ..cluster.errors import InputError, all_plain, named
+from ..cluster.checks import all_plain, named
+from ..cluster.errors import InputError
 from ..cluster.text import shown
 from .jsontext import decode
 from .reading import numbered_lines, read_document, text_of

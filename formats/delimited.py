@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from ..cluster.errors import InputError, plain
+from ..cluster.checks import plain
+from ..cluster.errors import InputError
 from .reading import text_of
 
 if TYPE_CHECKING:

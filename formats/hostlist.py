@@ -10,7 +10,8 @@ from math import prod
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetParseError
 
-from ..cluster.errors import HOST_NAME, InputError
+from ..cluster.checks import HOST_NAME
+from ..cluster.errors import InputError
 from ..cluster.text import shown
 
 #: More names than any hostlist may hold; equal to the most nodes a snapshot may have.

@@ -13,8 +13,9 @@ from ..bidgen.families.registry import claims_of
 from ..bidgen.table import CLASS_A, CLASS_B, CLASS_C, BidTable, joined_tables
 from ..cluster.jobs import Job
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray, Resource, sums_before
-from ..cluster.resources.columns import Columns, Guard
+from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, Variant
+from ..cluster.resources.job_reservations import Guard
 from ..cluster.value_types import copied
 from .model import PAPER, PLUGIN, Answer, Model, ModelInput, Weight, start_weight
 from .solve.solver import (

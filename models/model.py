@@ -21,8 +21,9 @@ from ..bidgen.table import BidTable
 from ..cluster.errors import OptionError
 from ..cluster.jobs import Job, Request
 from ..cluster.resources.capacity import FloatArray, IntArray
-from ..cluster.resources.columns import Columns, Guard
+from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import Guard
 from ..topology.tree import Topology
 from .search.packing import Packing, packing_of
 from .solve.decomposition import AmountFlow

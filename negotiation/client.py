@@ -25,9 +25,10 @@ import msgspec
 from ..cluster.errors import InputError, NobodyError, OptionError
 from ..cluster.keywords import of_type
 from ..formats.checked_lines import CheckedLines
-from .job_records import check
+from .message_rules import check
 from .messages import DynRelease, DynRequest, DynResponse, DynState, DynStatus, Message
-from .transport.handshake import Identity, PeerLostError
+from .transport.framing import PeerLostError
+from .transport.handshake import Identity
 from .transport.link import Connector, LinkLimits, address_of
 from .transport.serve import TERMS
 

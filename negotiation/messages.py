@@ -25,14 +25,12 @@ from typing import Annotated
 import msgspec
 
 from ..cluster.errors import AucschedError, InputError, errors_below
-from .job_records import (
+from .job_records import JobReport, MapEntry, OfferReservation
+from .message_rules import (
     CoresByNode,
     Count,
-    JobReport,
-    MapEntry,
     Name,
     Names,
-    OfferReservation,
     Positive,
     Time,
     is_finite,

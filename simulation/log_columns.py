@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cluster.errors import LARGEST_COUNT, InputError
+from ..cluster.checks import LARGEST_COUNT
+from ..cluster.errors import InputError
 from ..cluster.text import shown
 from ..cluster.workload import SHORTEST_RUN_S
 from ..formats.swf import SwfField, SwfLog

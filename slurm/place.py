@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..cluster.errors import HOST_NAME
+from ..cluster.checks import HOST_NAME
 from ..cluster.jobs import Job
 from ..cluster.network import alone_on
 from ..cluster.nodes import Node

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..cluster.errors import InputError, at_least
+from ..cluster.checks import at_least
+from ..cluster.errors import InputError
 from ..cluster.network import SIZES, Network, NetworkKind
 from ..cluster.nodes import MOST_DEPTH, Switch, in_groups
 from ..cluster.resources.capacity import IntArray

@@ -9,7 +9,8 @@ from math import prod
 
 import numpy as np
 
-from ..cluster.errors import InputError, errors_below, unique
+from ..cluster.checks import unique
+from ..cluster.errors import InputError, errors_below
 from ..cluster.network import Network, NetworkKind, PlacementSize, Unit
 from ..cluster.nodes import Switch
 from ..cluster.resources.capacity import IntArray

@@ -14,8 +14,9 @@ from ...bidgen.families.registry import words_of
 from ...cluster.errors import AwardError, InputError
 from ...cluster.jobs import Job
 from ...cluster.resources.capacity import BoolArray, Resource
-from ...cluster.resources.columns import Columns, capped_by
+from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import DemandReader
+from ...cluster.resources.job_reservations import capped_by
 from ...cluster.resources.pools import use_of_nodes
 from ...cluster.schedule import Award, BidClass, Reason, Refusal, Schedule, document_of
 from ...cluster.snapshot import Snapshot

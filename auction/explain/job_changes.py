@@ -20,7 +20,7 @@ from ...bidgen.generate import place_alone
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.resources.allocation import allocation_of_resources
-from ...cluster.resources.columns import Guard
+from ...cluster.resources.job_reservations import Guard
 from ...cluster.schedule import Award
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import plural

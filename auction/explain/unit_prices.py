@@ -19,8 +19,9 @@ from ...bidgen.generate import generate_bids
 from ...bidgen.table import BidTable
 from ...cluster.jobs import Job
 from ...cluster.resources.capacity import MEMORY, FloatArray, IntArray, Resource
-from ...cluster.resources.columns import Columns, Guard
+from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
+from ...cluster.resources.job_reservations import Guard
 from ...cluster.schedule import Award
 from ...formats.hostlist import join
 from ...models.model import bid_weights, start_weight

@@ -7,7 +7,8 @@ from typing import Protocol
 import numpy as np
 
 from ...cluster.resources.capacity import IntArray, Resource
-from ...cluster.resources.columns import Columns, Guard
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.job_reservations import Guard
 from ...cluster.resources.pools import ResourcePool
 from ...cluster.snapshot import Snapshot
 from ..table import BidTable

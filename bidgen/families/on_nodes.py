@@ -17,7 +17,8 @@ from ...cluster.resources.capacity import (
     IntArray,
     Resource,
 )
-from ...cluster.resources.columns import Columns, Guard
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.job_reservations import Guard
 from ..table import BidTable
 from .claims import Claim, Family
 

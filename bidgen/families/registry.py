@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...cluster.resources.capacity import BoolArray, Resource
-from ...cluster.resources.columns import Columns, Guard
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.job_reservations import Guard
 from ...cluster.resources.pools import Pools
 from ...cluster.snapshot import Snapshot
 from ..table import BidTable

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import LARGEST_COUNT
+from ..checks import LARGEST_COUNT
 from ..nodes import Resources
 
 IntArray = npt.NDArray[np.int64]

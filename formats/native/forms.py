@@ -19,7 +19,8 @@ from typing import Annotated, Any, Generic, TypeVar, cast
 
 import msgspec
 
-from ...cluster.errors import LARGEST_COUNT, InputError, errors_below
+from ...cluster.checks import LARGEST_COUNT
+from ...cluster.errors import InputError, errors_below
 from ...cluster.jobs import Job, Range, Request, RunningJob, Span
 from ...cluster.limits import AMOUNTS, FilledNames, Limit, LimitMap
 from ...cluster.nodes import Resources, Switch

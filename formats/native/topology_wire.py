@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ...cluster.errors import LARGEST_COUNT, InputError, plain
+from ...cluster.checks import LARGEST_COUNT, plain
+from ...cluster.errors import InputError
 from ...cluster.network import SIZES, Network, NetworkKind, PlacementSize, Unit
 from ...cluster.nodes import Switch, check_loops
 from ...cluster.text import not_one_of

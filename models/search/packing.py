@@ -16,7 +16,8 @@ from ...bidgen.families.claims import Claim
 from ...bidgen.families.registry import claims_of
 from ...bidgen.table import BidTable
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray, ranges, sorted_places, sums_before
-from ...cluster.resources.columns import Columns, Guard
+from ...cluster.resources.columns import Columns
+from ...cluster.resources.job_reservations import Guard
 from ..solve.program import IntegerProgram
 
 

@@ -13,7 +13,8 @@ from typing import Literal
 import msgspec
 
 from ...auction.options import StepOptions
-from ...cluster.errors import OptionError, at_least
+from ...cluster.checks import at_least
+from ...cluster.errors import OptionError
 from ...cluster.jobs import JobKind
 from ...cluster.nodes import Switch
 from ...cluster.option_table import StrategyName

@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from ...cluster.errors import LARGEST_COUNT, InputError
+from ...cluster.checks import LARGEST_COUNT
+from ...cluster.errors import InputError
 from ...cluster.limits import Owned
 
 #: Whom limits are set for, as Maui calls them; the class of a job is its partition.

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from ...cluster.errors import InputError, named
+from ...cluster.checks import named
+from ...cluster.errors import InputError
 from ...formats.checked_lines import sync
 from ...formats.jsontext import decode
 from ...formats.reading import read_document, text_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import inf, nextafter
 from typing import Generic, Protocol, TypeVar
 
-from ...cluster.errors import at_least
+from ...cluster.checks import at_least
 from ...cluster.limits import Owned
 from ...cluster.timeline.count_profile import CountProfile
 from .fairness import Accounts, Budgets, Delay, DelayPolicy, Fairness, charged

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from ...cluster.errors import OptionError, at_least
+from ...cluster.checks import at_least
+from ...cluster.errors import OptionError
 from ..messages import LEAST_INTERVAL_S
 from .share import ShrinkOrder, Steps
 from .tentative import Dependencies

@@ -14,24 +14,18 @@ import msgspec
 
 from ...cluster.errors import AucschedError, InputError, NobodyError, OptionError
 from ..messages import Message
-from .handshake import (
+from .framing import (
     MESSAGE_BYTES,
     UNAUTHENTICATED_BYTES,
     Frames,
     FramingError,
-    Handshake,
-    Hello,
-    Identity,
     PeerLostError,
-    RefusedByOtherError,
-    RefusedError,
-    Rejection,
     decode_message,
     encode_message,
     framed,
     one_line,
-    refusal_in,
 )
+from .handshake import Handshake, Hello, Identity, RefusedByOtherError, RefusedError, Rejection, refusal_in
 
 _CHUNK = 2**16
 #: How long a party that was refused is given to read why, in seconds.

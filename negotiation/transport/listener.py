@@ -21,18 +21,8 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from ...cluster.errors import NobodyError, OptionError
-from .handshake import (
-    UNAUTHENTICATED_BYTES,
-    Frames,
-    FramingError,
-    Handshake,
-    Hello,
-    Identity,
-    PeerLostError,
-    RefusedByOtherError,
-    RefusedError,
-    framed,
-)
+from .framing import UNAUTHENTICATED_BYTES, Frames, FramingError, PeerLostError, framed
+from .handshake import Handshake, Hello, Identity, RefusedByOtherError, RefusedError
 from .link import (
     HANDSHAKE_S,
     LINGER_S,

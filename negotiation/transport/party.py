@@ -24,7 +24,7 @@ from ...cluster.version import __version__
 from ...formats.checked_lines import CheckedLines
 from ...formats.jsontext import decode
 from ..messages import Event, Message, NegotiationEnd, NegotiationEndResponse, ProtocolError, Send
-from .handshake import one_line
+from .framing import one_line
 
 State = TypeVar("State")
 #: What a transition takes.

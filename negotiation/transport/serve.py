@@ -31,7 +31,8 @@ from ..messages import (
 )
 from ..pair import PATIENCE, StuckError
 from ..runtime.irtsched import RuntimeState
-from .handshake import Hello, PeerLostError, one_line
+from .framing import PeerLostError, one_line
+from .handshake import Hello
 from .link import SocketTransport
 from .listener import Link
 from .party import Party, StructCodec

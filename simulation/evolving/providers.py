@@ -18,7 +18,8 @@ from ...auction.decide import decide
 from ...auction.options import StepOptions
 from ...auction.state import Hold, Holds, StepState
 from ...bidgen.families.registry import columns_of
-from ...cluster.errors import LARGEST_COUNT, AwardError, OptionError
+from ...cluster.checks import LARGEST_COUNT
+from ...cluster.errors import AwardError, OptionError
 from ...cluster.jobs import Job, Request
 from ...cluster.nodes import License, Node, Resources
 from ...cluster.promises import PLAN

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from ...cluster.errors import LARGEST_COUNT, InputError, OptionError, errors_in, named
+from ...cluster.checks import LARGEST_COUNT, named
+from ...cluster.errors import InputError, OptionError, errors_in
 from ...cluster.option_fields import given_in
 from ...cluster.option_table import NEGOTIATE, read_by
 from ...formats.jsontext import decode

@@ -12,7 +12,8 @@ from ...formats.hostlist import join
 from ...formats.jsontext import decode
 from ...negotiation.batch.batch_state import Arrival
 from ...negotiation.batch.mapping import BatchSettings
-from ...negotiation.job_records import Known, MapEntry, check
+from ...negotiation.job_records import Known, MapEntry
+from ...negotiation.message_rules import check
 from ...negotiation.messages import (
     DynResponse,
     FromApplicationBase,
@@ -30,7 +31,7 @@ from ...negotiation.messages import (
 )
 from ...negotiation.pair import Sent, StuckError
 from ...negotiation.runtime.settings import RuntimeSettings
-from ...negotiation.transport.handshake import encode_message
+from ...negotiation.transport.framing import encode_message
 from .negotiated_report import Negotiated
 from .negotiated_run import check_run, negotiate
 from .plays import Play

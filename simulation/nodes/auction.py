@@ -25,8 +25,8 @@ from ...bidgen.first_fit import Cluster, FirstFitPlacer
 from ...cluster.jobs import Job
 from ...cluster.resources.allocation import Allocation, StartingJob
 from ...cluster.resources.capacity import Capacity, IntArray
-from ...cluster.resources.columns import Guard
 from ...cluster.resources.demand import Demand
+from ...cluster.resources.job_reservations import Guard
 from .node_machine import Machine
 from .node_promises import Promises
 from .node_queue import NodePolicy, NodeQueue, turn_of_job

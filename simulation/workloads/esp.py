@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from importlib.resources import files
 
-from ...cluster.errors import OptionError, at_least
+from ...cluster.checks import at_least
+from ...cluster.errors import OptionError
 from ...cluster.jobs import Request, Span
 from ...cluster.workload import ClusterWorkload
 from .named_clusters import (

@@ -7,7 +7,8 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from ...cluster.errors import InputError, check_partitions
+from ...cluster.checks import check_partitions
+from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.keywords import refuses_unknown, whole
 from ...cluster.limits import Owned, members_of

@@ -17,7 +17,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from ...cluster.errors import LARGEST_COUNT, InputError
+from ...cluster.checks import LARGEST_COUNT
+from ...cluster.errors import InputError
 from ...cluster.value_types import YEAR_10000
 from ...formats.file_kinds import is_json
 from ...formats.jsontext import decode, shown

@@ -8,7 +8,8 @@ from datetime import datetime
 from decimal import Decimal
 from math import ceil
 
-from ...cluster.errors import LARGEST_COUNT, InputError
+from ...cluster.checks import LARGEST_COUNT
+from ...cluster.errors import InputError
 from ...cluster.value_types import YEAR_10000
 from ...formats.reading import numbered_lines
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple, Self
 
-from ...cluster.errors import LARGEST_COUNT, InputError
+from ...cluster.checks import LARGEST_COUNT
+from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.limits import JobSet, Limit, Owned, of_gres
 from ...formats.notes import Notes

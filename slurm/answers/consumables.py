@@ -9,7 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from ...cluster.errors import LARGEST_COUNT, InputError, plain
+from ...cluster.checks import LARGEST_COUNT, plain
+from ...cluster.errors import InputError
 from ...cluster.nodes import License
 from ...formats.file_kinds import is_json
 from ...formats.notes import Notes

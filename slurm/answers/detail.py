@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...cluster.errors import InputError, all_plain
+from ...cluster.checks import all_plain
+from ...cluster.errors import InputError
 from ...cluster.nodes import Resources
 from ...formats.hostlist import expand
 from ...formats.notes import Notes

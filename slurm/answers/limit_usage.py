@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ...cluster.errors import LARGEST_COUNT
+from ...cluster.checks import LARGEST_COUNT
 from ...cluster.jobs import RunningJob
 from ...cluster.limits import Limit, Owned, limited
 from ...cluster.resources.capacity import Resource

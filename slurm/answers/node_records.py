@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ...cluster.errors import LARGEST_COUNT, InputError, all_plain
+from ...cluster.checks import LARGEST_COUNT, all_plain
+from ...cluster.errors import InputError
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.workload import ClusterWorkload
 from ...formats.file_kinds import is_json

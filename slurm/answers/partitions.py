@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Self
 
-from ...cluster.errors import InputError, plain
+from ...cluster.checks import plain
+from ...cluster.errors import InputError
 from ...cluster.jobs import Job
 from ...cluster.nodes import Partition, PartitionState
 from ...cluster.value_types import Choice

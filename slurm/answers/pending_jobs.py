@@ -12,7 +12,8 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any
 
-from ...cluster.errors import InputError, plain
+from ...cluster.checks import plain
+from ...cluster.errors import InputError
 from ...cluster.jobs import BY_HAND, Job
 from ...cluster.limits import JOB_MEMBERS
 from ...cluster.snapshot import MAX_JOBS

@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...cluster.errors import LARGEST_COUNT, InputError
+from ...cluster.checks import LARGEST_COUNT
+from ...cluster.errors import InputError
 from ...cluster.jobs import Request, Span
 from ...cluster.text import one_line
 from ...formats.hostlist import expand

@@ -8,7 +8,8 @@ knows users only, so the nodes are closed to all jobs but those of a magnetic re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from ...cluster.errors import InputError, all_plain
+from ...cluster.checks import all_plain
+from ...cluster.errors import InputError
 from ...cluster.nodes import Reservation
 from ...formats.hostlist import names_in
 from ...formats.notes import Notes

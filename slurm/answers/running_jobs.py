@@ -13,7 +13,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from ...cluster.errors import InputError, all_plain
+from ...cluster.checks import all_plain
+from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
 from ...cluster.nodes import Resources
 from ...cluster.text import plural

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from ...cluster.errors import InputError, unique
+from ...cluster.checks import unique
+from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
 from ...cluster.limits import Limit
 from ...cluster.nodes import Node, NodeState, Resources

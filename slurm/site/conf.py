@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ...cluster.errors import LARGEST_COUNT, InputError, all_plain, plain
+from ...cluster.checks import LARGEST_COUNT, all_plain, plain
+from ...cluster.errors import InputError
 from ...cluster.nodes import License, Node, NodeState, Resources
 from ...formats.hostlist import charge, expand
 from ...formats.notes import Notes

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...cluster.errors import InputError, plain
+from ...cluster.checks import plain
+from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.text import hidden_in, one_line, plural
 from ...cluster.workload import ArrivingJob, ClusterWorkload, basic_priority

@@ -30,8 +30,8 @@ from aucsched.auction.step import take_step
 from aucsched.auction.step_pass import StepPass
 from aucsched.auction.strategies import AttemptResult
 from aucsched.bidgen.first_fit import Cluster
-from aucsched.cluster.resources.columns import Guard
 from aucsched.cluster.resources.demand import Demand
+from aucsched.cluster.resources.job_reservations import Guard
 from aucsched.models.solve.solver import SolverStatus
 
 OPTIONS = [

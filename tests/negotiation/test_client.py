@@ -21,7 +21,8 @@ from aucsched.negotiation.evolving.dynamic_scheduler import DynamicState
 from aucsched.negotiation.evolving.fairness import Fairness, at_start
 from aucsched.negotiation.evolving.iteration import Depths
 from aucsched.negotiation.messages import DynStatus, NegotiationEnd
-from aucsched.negotiation.transport.handshake import Identity, PeerLostError, RefusedError
+from aucsched.negotiation.transport.framing import PeerLostError
+from aucsched.negotiation.transport.handshake import Identity, RefusedError
 from aucsched.negotiation.transport.link import Connector, LinkLimits, address_of
 from aucsched.negotiation.transport.listener import Listener
 from aucsched.negotiation.transport.party import Party, PartyJournal

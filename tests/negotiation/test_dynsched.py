@@ -24,7 +24,7 @@ from aucsched.negotiation.messages import (
     ProtocolError,
     Wake,
 )
-from aucsched.negotiation.transport.handshake import decode_message, encode_message
+from aucsched.negotiation.transport.framing import decode_message, encode_message
 from aucsched.negotiation.transport.serve import DynamicCodec
 
 Said = DynRequest | DynRelease | DynStatus

@@ -38,7 +38,7 @@ from aucsched.negotiation.messages import (
 from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.negotiation.transport.handshake import decode_message, encode_message
+from aucsched.negotiation.transport.framing import decode_message, encode_message
 
 JOBS = st.sampled_from(["a", "b", "m", "z", "unknown"])
 NODES = st.lists(st.sampled_from(["n1", "n2", "n3", "n4", "n9"]), unique=True, max_size=5).map(tuple)

@@ -26,7 +26,7 @@ from aucsched.negotiation.messages import (
     UrgentJob,
     UrgentJobResponse,
 )
-from aucsched.negotiation.transport.handshake import decode_message, encode_message
+from aucsched.negotiation.transport.framing import decode_message, encode_message
 
 _REPORT = JobReport(
     job="A1", state=JobState.RUNNING, node_count=1, nodes=("n1",), start_s=0.1, run_time_s=0.2, end_s=257.1

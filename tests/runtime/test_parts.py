@@ -24,7 +24,7 @@ from aucsched.negotiation.runtime.placement_constraints import in_parts, start_n
 from aucsched.negotiation.runtime.runtime_machine import MachineState, empty_machine
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.negotiation.speedup import relative_speed
-from aucsched.negotiation.transport.handshake import decode_message, encode_message
+from aucsched.negotiation.transport.framing import decode_message, encode_message
 from aucsched.simulation.workloads.named_clusters import node_names
 
 

@@ -22,8 +22,8 @@ from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.capacity import Resource
-from aucsched.cluster.resources.columns import Guard
 from aucsched.cluster.resources.demand import DemandReader
+from aucsched.cluster.resources.job_reservations import Guard
 from aucsched.models.auction_model import Aucsched2
 from aucsched.models.model import ModelInput
 from aucsched.models.search.packing import packing_of

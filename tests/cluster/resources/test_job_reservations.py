@@ -8,7 +8,7 @@ import numpy as np
 
 from aucsched import Job, Request
 from aucsched.cluster.resources.capacity import Capacity
-from aucsched.cluster.resources.columns import Guard
+from aucsched.cluster.resources.job_reservations import Guard
 
 
 def test_a_guard_lessens_where_a_job_that_outlasts_it_stands() -> None:

@@ -12,18 +12,14 @@ from hypothesis import strategies as st
 
 from aucsched.cluster.errors import InputError
 from aucsched.negotiation.messages import PROTOCOL_VERSION
-from aucsched.negotiation.transport.handshake import (
+from aucsched.negotiation.transport.framing import (
     Frames,
     FramingError,
-    Hello,
-    Identity,
-    PartyName,
-    Proof,
-    RefusedError,
     decode_message,
     encode_message,
     framed,
 )
+from aucsched.negotiation.transport.handshake import Hello, Identity, PartyName, Proof, RefusedError
 
 
 def read_all(frames: Frames) -> list[bytes]:

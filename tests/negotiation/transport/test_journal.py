@@ -32,7 +32,7 @@ from aucsched.negotiation.messages import (
 from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.settings import RuntimeSettings, Urgency
-from aucsched.negotiation.transport.handshake import decode_message, encode_message
+from aucsched.negotiation.transport.framing import decode_message, encode_message
 from aucsched.negotiation.transport.party import Party, PartyJournal
 
 WHOSE = {"party": "irtsched"}

@@ -17,7 +17,8 @@ from support.parties import (
 )
 
 from aucsched.cluster.errors import NobodyError, OptionError
-from aucsched.negotiation.transport.handshake import Identity, RefusedError, framed
+from aucsched.negotiation.transport.framing import framed
+from aucsched.negotiation.transport.handshake import Identity, RefusedError
 from aucsched.negotiation.transport.link import Connector, LinkLimits, PartyAddress, address_of
 from aucsched.negotiation.transport.listener import Listener
 from aucsched.negotiation.transport.serve import serve_batch, serve_runtime

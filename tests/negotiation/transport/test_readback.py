@@ -28,7 +28,7 @@ from aucsched.negotiation.messages import (
 from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.negotiation.transport.handshake import encode_message
+from aucsched.negotiation.transport.framing import encode_message
 from aucsched.negotiation.transport.party import Party, PartyJournal, StructCodec, digest_of
 from aucsched.simulation.negotiated.negotiated_run import RunLog, settings_text
 

@@ -36,7 +36,8 @@ from aucsched.negotiation.messages import (
     StatusReport,
 )
 from aucsched.negotiation.pair import StuckError
-from aucsched.negotiation.transport.handshake import PartyName, PeerLostError, framed
+from aucsched.negotiation.transport.framing import PeerLostError, framed
+from aucsched.negotiation.transport.handshake import PartyName
 from aucsched.negotiation.transport.link import Connector, LinkLimits, SocketTransport, TooLongError
 from aucsched.negotiation.transport.listener import Link
 from aucsched.negotiation.transport.serve import CutOffError, serve_batch, serve_runtime

@@ -32,7 +32,8 @@ from aucsched.negotiation.messages import (
     ResourceOffer,
 )
 from aucsched.negotiation.transport import listener as module
-from aucsched.negotiation.transport.handshake import Handshake, Identity, PeerLostError, RefusedError, framed
+from aucsched.negotiation.transport.framing import PeerLostError, framed
+from aucsched.negotiation.transport.handshake import Handshake, Identity, RefusedError
 from aucsched.negotiation.transport.link import Connector, LinkLimits, address_of
 from aucsched.negotiation.transport.listener import Listener, RateLimitedLog
 from aucsched.negotiation.transport.party import Party
