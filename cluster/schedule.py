@@ -207,14 +207,7 @@ class Schedule(Copied, Tabular):
             "model": self.model,
             "status": self.status.value,
             "objective": document_of(self.objective),
-            "started": [
-                {
-                    "job": award.job,
-                    "nodes": document_of(award.nodes),
-                    "bid": {"class": award.bid.bid_class.value, **document_of(award.bid)},
-                }
-                for award in self.started
-            ],
+            "started": document_of(self.started),
             "pending": document_of(self.pending),
             "window": {
                 "size": self.window,
@@ -311,9 +304,11 @@ def text_of_lines(value: Any) -> str:
 
 
 def document_of(value: Any) -> Any:
-    """Return a part of a schedule or plan as a file has it, without what a file names otherwise."""
+    """Return a part of a schedule or plan as a file has it; of a bid the class is ``class``."""
     if isinstance(value, Resources):
-        return amount_document(value)
+        gres = {name: count for name, count in value.gres.items() if count}
+        memory = {} if value.memory_mib is None else {"memory_mib": value.memory_mib}
+        return {"cores": value.cores, **({"gres": gres} if gres else {}), **memory}
     if isinstance(value, Mapping):
         return {name: document_of(one) for name, one in value.items()}
     if isinstance(value, tuple):
@@ -322,19 +317,8 @@ def document_of(value: Any) -> Any:
         return value.value
     if not is_dataclass(value):
         return value
-    found = {one.name: document_of(getattr(value, one.name)) for one in fields(value)}
-    found.pop("bid_class", None)
+    found = {one.name.removeprefix("bid_"): document_of(getattr(value, one.name)) for one in fields(value)}
     if "priority" in found:
         found["priority"] = float(found["priority"])
     is_time = value.__class__ is Seconds
     return {n: round(one, 6) if is_time or n == "seconds" else one for n, one in found.items()}
-
-
-def amount_document(use: Resources) -> dict[str, Any]:
-    """Return what a job holds on a node as a file has it."""
-    amount: dict[str, Any] = {"cores": use.cores}
-    if any(use.gres.values()):
-        amount["gres"] = {name: count for name, count in use.gres.items() if count}
-    if use.memory_mib is not None:
-        amount["memory_mib"] = use.memory_mib
-    return amount

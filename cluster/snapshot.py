@@ -26,6 +26,8 @@ from .value_types import (
 #: Beyond these a snapshot is refused.
 MAX_NODES = 100_000
 MAX_JOBS = 1_000_000
+#: What tells the entries of a list apart, besides nodes.
+_NAMED_BY = {"jobs": "id", "running": "id", "partitions": "name", "reservations": "name", "limits": "name"}
 
 
 @value_class
@@ -86,11 +88,8 @@ class Snapshot:
                 raise InputError(f"the {self.network.kind} has groups of its own", path="switches")
             assign(self, nodes=self.network.in_order(self.nodes), switches=self.network.switches)
         names = {node.name: index for index, node in enumerate(self.nodes)}
-        unique((job.id for job in self.jobs), "jobs", "id")
-        unique((job.id for job in self.running), "running", "id")
-        unique((partition.name for partition in self.partitions), "partitions", "name")
-        unique((reservation.name for reservation in self.reservations), "reservations", "name")
-        unique((limit.name for limit in self.limits), "limits", "name")
+        for what, key in _NAMED_BY.items():
+            unique((getattr(entry, key) for entry in getattr(self, what)), what, key)
         running = {job.id for job in self.running}
         for index, job in enumerate(self.jobs):
             if job.id in running:
@@ -102,12 +101,10 @@ class Snapshot:
 
     def _check_names(self, names: Mapping[str, int]) -> None:
         check_waiting(self.jobs, names, self.licenses, self.time, "jobs")
-        for index, partition in enumerate(self.partitions):
-            for name in partition.nodes:
-                known(name, names, "node", f"partitions[{index}].nodes")
-        for index, reservation in enumerate(self.reservations):
-            for name in reservation.nodes:
-                known(name, names, "node", f"reservations[{index}].nodes")
+        for member_name in ("partitions", "reservations"):
+            for index, entry in enumerate(getattr(self, member_name)):
+                for name in entry.nodes:
+                    known(name, names, "node", f"{member_name}[{index}].nodes")
 
     def _check_running(self, names: Mapping[str, int]) -> None:
         held = held_resources(self.running)

@@ -1,6 +1,7 @@
 """A workload, the input of a simulation of nodes: a machine, jobs that will arrive, outages."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from math import inf
 
 from .checks import LARGEST_COUNT, named
@@ -32,6 +33,8 @@ from .value_types import (
 FIRST_PRIORITY = 4_294_901_760
 #: Seconds; a shorter job would end in the time stamp it starts in.
 SHORTEST_RUN_S = 1e-3
+#: Members that a workload has otherwise than a snapshot.
+_OWN = ("name", "jobs", "notes")
 _TIME = Number(f"a time from 0 to {LARGEST_COUNT} s", least=0, most=LARGEST_COUNT, is_short=True)
 _POSITIVE = Number(f"above 0 and at most {LARGEST_COUNT}", above=0, most=LARGEST_COUNT)
 
@@ -174,15 +177,8 @@ class ClusterWorkload:
 
     def snapshot(self) -> Snapshot:
         """Return the empty cluster with every job in its queue; checks names and counts."""
-        return Snapshot(
-            nodes=self.nodes,
-            switches=self.switches,
-            network=self.network,
-            partitions=self.partitions,
-            licenses=self.licenses,
-            limits=self.limits,
-            jobs=tuple(arriving.job for arriving in self.jobs),
-        )
+        parts = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _OWN}
+        return Snapshot(jobs=tuple(arriving.job for arriving in self.jobs), **parts)
 
 
 @value_class

@@ -206,12 +206,7 @@ class Explanation(Tabular):
             "place": self.place,
             "queued": self.queued,
             "asked": asked(self.job),
-            "starts": None
-            if award is None
-            else {
-                "nodes": join(award.nodes),
-                "bid": {"class": award.bid.bid_class.value, **document_of(award.bid)},
-            },
+            "starts": None if award is None else {"nodes": join(award.nodes), "bid": document_of(award.bid)},
             "waits": None if refusal is None else {"reason": refusal.reason.value, "detail": refusal.detail},
             "latest_start": {"alone": _when(self.alone), "after_award": _when(self.after_award)},
             "reserved": _when(self.reserved),

@@ -81,8 +81,7 @@ class Capacity:
 
     def each(self, change: Callable[[IntArray], IntArray]) -> "Capacity":
         """Return a capacity of which every array is changed alike."""
-        gres = {kind: change(counts) for kind, counts in self.gres.items()}
-        return Capacity(cores=change(self.cores), memory=change(self.memory), gres=gres)
+        return self.joined((), change)
 
     def joined(self, others: Sequence["Capacity"], join: Callable[..., IntArray]) -> "Capacity":
         """Return a capacity of which every array is joined with those of others of its shape."""

@@ -6,11 +6,10 @@ Their schemas are made from these types, and an award that was made can be expla
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import msgspec
 
-from ...cluster.nodes import Resources
 from ...cluster.schedule import (
     FORMAT,
     Attempt,
@@ -30,37 +29,47 @@ from ..jsontext import decode
 from ..reading import read_document
 
 T = TypeVar("T")
-if TYPE_CHECKING:
-    _ReasonWord: TypeAlias = str
-    _ClassWord: TypeAlias = str
-    _StatusWord: TypeAlias = str
-else:
-    _ReasonWord, _ClassWord, _StatusWord = (
-        Literal[tuple(one.value for one in words)] for words in (Reason, BidClass, Status)
-    )
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
 _Seconds = Annotated[float, msgspec.Meta(ge=0)]
+#: JSON types of members, by their types in cluster/schedule.py.
+_JSON: Mapping[Any, Any] = {
+    int: _Count,
+    float: _Seconds,
+    Fraction | int: _Seconds,
+    str: str,
+    int | None: _Count | None,
+    float | None: float | None,
+    **{words: Literal[tuple(one.value for one in words)] for words in (Reason, BidClass, Status)},
+}
 
 
 class _Wire(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """What every object of the file has in common: all members stand, no other does."""
 
 
+def _wire(cls: type, name: str = "", **own: Any) -> Any:
+    """Return the object of a class: its members, ``own`` ones as given, its first sentence."""
+    hints = get_type_hints(cls)
+    members = [(name, *(own[name] if name in own else (_JSON[hints[name]],))) for name in hints]
+    about = f"{(cls.__doc__ or '').partition('.')[0]}."
+    return msgspec.defstruct(
+        f"{name or cls.__name__}Wire", members, bases=(_Wire,), namespace={"__doc__": about}
+    )
+
+
 class UseWire(_Wire):
     """What a job holds on a node; gres and memory stand where the job counts them."""
 
     cores: _Count
-    gres: dict[_Name, Annotated[int, msgspec.Meta(ge=1)]] | msgspec.UnsetType = msgspec.UNSET
-    memory_mib: _Count | msgspec.UnsetType = msgspec.UNSET
+    gres: dict[_Name, Annotated[int, msgspec.Meta(ge=1)]] = {}
+    memory_mib: _Count | None = None
 
 
-class BidWire(_Wire):
-    """The winning bid: its class, the level of its nodes' lowest common switch, its preference."""
-
-    class_: _ClassWord = msgspec.field(name="class")
-    level: _Count | None
-    preference: float | None
+_Bid = _wire(BidSummary, "Bid", bid_class=(_JSON[BidClass], msgspec.field(name="class")))
+_Refusal = _wire(Refusal, "Pending", job=(_Name,))
+_Objective = _wire(Objective, gap=(_Seconds | None,), bound_over_placements=(float | None, None))
+_Attempt, _Sizes, _SecondsOfParts = map(_wire, (Attempt, Sizes, Seconds))
 
 
 class StartedWire(_Wire):
@@ -68,39 +77,7 @@ class StartedWire(_Wire):
 
     job: _Name
     nodes: Annotated[dict[_Name, UseWire], msgspec.Meta(min_length=1)]
-    bid: BidWire
-
-
-class PendingWire(_Wire):
-    """A job that waits, and why."""
-
-    job: _Name
-    reason: _ReasonWord
-    detail: str
-
-
-class ObjectiveWire(_Wire):
-    """The award's worth; bound and gap are about the sum of priorities over the window's bids."""
-
-    priority: Annotated[float, msgspec.Meta(ge=0)]
-    preference: float | None
-    bound: float | None
-    gap: Annotated[float, msgspec.Meta(ge=0)] | None
-    bound_over_placements: float | None = None
-
-
-#: JSON types of figures.
-_FIGURES: Mapping[Any, Any] = {int: _Count, float: _Seconds, Fraction | int: _Seconds, str: str}
-
-
-def _of_figures(cls: type) -> Any:
-    """Return the object of a class of figures: its members, and the first sentence about it."""
-    members = [(name, _FIGURES[kind]) for name, kind in get_type_hints(cls).items()]
-    about = f"{(cls.__doc__ or '').partition('.')[0]}."
-    return msgspec.defstruct(f"{cls.__name__}Wire", members, bases=(_Wire,), namespace={"__doc__": about})
-
-
-_Attempt, _Sizes, _SecondsOfParts = map(_of_figures, (Attempt, Sizes, Seconds))
+    bid: _Bid  # type: ignore[valid-type]
 
 
 class WindowWire(_Wire):
@@ -116,10 +93,10 @@ class ScheduleWire(_Wire):
 
     format: Literal["aucsched-schedule/1"]
     model: str
-    status: _StatusWord
-    objective: ObjectiveWire
+    status: _JSON[Status]  # type: ignore[valid-type]
+    objective: _Objective  # type: ignore[valid-type]
     started: list[StartedWire]
-    pending: list[PendingWire]
+    pending: list[_Refusal]  # type: ignore[valid-type]
     window: WindowWire
     sizes: _Sizes  # type: ignore[valid-type]
     seconds: _SecondsOfParts  # type: ignore[valid-type]
@@ -140,7 +117,7 @@ class PlanWire(_Wire):
     format: Literal["aucsched-plan/1"]
     time: _Seconds
     planned: list[PlannedWire]
-    unplanned: list[PendingWire]
+    unplanned: list[_Refusal]  # type: ignore[valid-type]
     overdue: list[_Name]
     endless: list[_Name]
 
@@ -169,33 +146,23 @@ def parse_schedule(text: bytes) -> Schedule:
     return Schedule(
         model=document.model,
         status=Status(document.status),
-        objective=_made(Objective, document.objective),
-        started=tuple(map(_award, document.started)),
-        pending=tuple(_made(Refusal, one, reason=Reason(one.reason)) for one in document.pending),
+        objective=_with_priority(Objective, document.objective),
+        started=_made(tuple[Award, ...], document.started),
+        pending=_made(tuple[Refusal, ...], document.pending),
         window=window.size,
         next_window=window.next,
-        attempts=tuple(_made(Attempt, one) for one in window.attempts),
+        attempts=tuple(_with_priority(Attempt, one) for one in window.attempts),
         sizes=_made(Sizes, document.sizes),
         seconds=_made(Seconds, document.seconds),
     )
 
 
-def _made(cls: type[T], entry: msgspec.Struct, **members: Any) -> T:
-    """Return what an object describes, some members made already; priorities are exact."""
-    for name in msgspec.structs.asdict(entry).keys() - members.keys():
-        value = getattr(entry, name)
-        members[name] = exact_priority(value) if name == "priority" else value
-    return cls(**members)
+def _made(kind: type[T], entry: Any) -> T:
+    """Return what objects describe."""
+    return msgspec.convert(entry, kind, from_attributes=True)
 
 
-def _award(entry: StartedWire) -> Award:
-    bid = BidSummary(
-        bid_class=BidClass(entry.bid.class_), level=entry.bid.level, preference=entry.bid.preference
-    )
-    return Award(job=entry.job, nodes={name: _use(one) for name, one in entry.nodes.items()}, bid=bid)
-
-
-def _use(entry: UseWire) -> Resources:
-    gres = entry.gres if isinstance(entry.gres, dict) else {}
-    memory = entry.memory_mib if isinstance(entry.memory_mib, int) else None
-    return Resources(cores=entry.cores, memory_mib=memory, gres=gres)
+def _with_priority(cls: type[T], entry: msgspec.Struct) -> T:
+    """Return what an object with a priority describes, which is exact."""
+    members = msgspec.structs.asdict(entry)
+    return cls(**members | {"priority": exact_priority(members["priority"])})

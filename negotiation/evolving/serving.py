@@ -20,7 +20,7 @@ from ...cluster.jobs import Job, RunningJob, running_job
 from ...cluster.nodes import License, Resources
 from ...cluster.resources.allocation import resources_of
 from ...cluster.resources.demand import DemandReader
-from ...cluster.schedule import amount_document
+from ...cluster.schedule import document_of
 from ...cluster.snapshot import Snapshot
 from .fairness import Accounts, Budgets, Fairness, delays_document
 from .iteration import Depths, RequestOutcome, Served, budgets_of, serve, started
@@ -128,27 +128,14 @@ class Evolution:
                 earliest = None if answer.earliest_s == inf else answer.earliest_s
                 refused.append({"job": job, "reason": answer.why, "earliest": earliest, "delays": delays})
                 continue
-            granted.append(
-                {
-                    "job": job,
-                    "nodes": {name: amount_document(use) for name, use in grant.nodes.items()},
-                    "preempted": list(grant.preempted),
-                    "shrunk": {name: list(nodes) for name, nodes in grant.shrunk.items()},
-                    "delays": delays,
-                }
-            )
+            granted.append({"job": job, **document_of(grant), "delays": delays})
         return {
             "format": FORMAT,
             "time": self.snapshot.time,
             "granted": granted,
             "refused": refused,
             "started": [
-                {
-                    "job": job.id,
-                    "nodes": {name: amount_document(use) for name, use in job.nodes.items()},
-                    "end": job.end_time,
-                }
-                for job in self.started
+                {"job": job.id, "nodes": document_of(job.nodes), "end": job.end_time} for job in self.started
             ],
             "waiting": len(self.snapshot.jobs),
         }
