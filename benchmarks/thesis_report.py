@@ -156,9 +156,9 @@ _WHY = {
         "(88.9 and 85.5). The plug-in's spans are .46 of backfill's (thesis .79), and it uses 84.0 %. With "
         "4 cores a GPU (section 7.3.2) GPUs are not scarce, and backfill and AUCSCHED3 use 96.2 and 96.0 "
         "%. With ranges of GPUs (the jobs of section 8.3) AUCSCHED3 uses 90.5 %, 73 % of its starts from "
-        "behind the window. None of these has backfill at 89 and AUCSCHED3 at 97. Awards alone (seeds 1 "
-        "to 6) have spans of .70 to 1.00 of backfill's and lower levels in all nine; they use 0.1 to 0.4 "
-        "points more in 1, 4 and 7, 0.2 to 0.5 less in 2, 5 and 8, and 2.5 to 3.0 less with GPUs."
+        "behind the window. None of these has backfill at 89 and AUCSCHED3 at 97. Awards alone have "
+        "spans of .70 to 1.00 of backfill's and lower levels in all nine; they use 0.2 to 0.4 points more "
+        "in 1, 4 and 7, 0.3 to 0.5 less in 2, 5 and 8, and 2.5 to 3.0 less with GPUs."
     ),
 }
 #: The heading of what a row's starts were.
