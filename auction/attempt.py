@@ -14,12 +14,13 @@ from ..cluster.resources.capacity import IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.schedule import Seconds
-from ..models.model import Weight, bid_weights
+from ..models.model import Weight, bid_weights, has_one_worth
 from ..models.solve.lexicographic import NO_LIMIT_S, integer_weights, largest_sum
 from ..models.solve.solver import SolverStatus
 from .ledger import first_fit_table, greedy
+from .list_scheduling import JobLists, hardest_first, list_placers
 from .options import StepOptions
-from .placements import LARGEST_SUM, Packer, hardest_first, has_one_worth, most_valuable, packings
+from .placement_bound import LARGEST_SUM, most_valuable
 from .rounds import solve_anytime
 from .strategies import (
     AttemptResult,
@@ -124,7 +125,7 @@ def counted_award(
     )
 
 
-def settled(
+def placed_by_counts(
     demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions
 ) -> tuple[Sequence[Demand], list[Placement | None], FirstFitPlacer] | None:
     """Return jobs of which no others count more, where first-fit starts each, and what placed them.
@@ -209,23 +210,22 @@ def bids_of_step(
     is_endless = deadline is None or bool(options.export)
     end = inf if is_endless or deadline is None else clock() + _FOR_BIDS * (deadline - clock())
     made = options.bids
-    # Besides first-fit jobs are packed, but where a mix is kept, or for greedy awards.
+    # Besides first-fit jobs are placed in other orders, but where a mix is kept, or for greedy awards.
     if cluster.placer is None and not options.is_greedy:
-        packer = Packer.of(demands, options.objective, cluster.columns, min(end - began, NO_LIMIT_S))
-        if packer is not None:
-            made = replace(made, packings=packings(packer, demands, options.seed), worth=packer.worth)
+        lists = JobLists.of(demands, options.objective, cluster.columns, min(end - began, NO_LIMIT_S))
+        if lists is not None:
+            made = replace(made, placers=list_placers(lists, demands, options.seed), worth=lists.worth)
         elif options.selects:
-            # By counts all may start: where they do in ``settled`` is one of the awards.
-            made = replace(made, packings=(hardest_first(demands, cluster.columns),))
+            # By counts all may start: where they do in ``placed_by_counts`` is one of the awards.
+            made = replace(made, placers=(hardest_first(demands, cluster.columns),))
     return generate_bids(demands, cluster, made, lambda: clock() >= end, others)
 
 
 def starts_of(bids: Bids, cluster: Cluster, options: StepOptions) -> tuple[IntArray, IntArray]:
-    """Return first-fit's award and the search's start: that, or a packing's if worth more."""
+    """Return first-fit's award and the search's start: that, or a list's if worth more."""
     # First-fit's placements, as far as they fit together as bids, and what fits beside them.
-    first = np.array(greedy(bids.table, cluster, _placements(bids).tolist()), np.int64)
-    packed = (greedy(bids.table, cluster, one.tolist()) for one in bids.packed)
-    starts = (first, *(np.array(award, np.int64) for award in packed))
+    first = greedy(bids.table, cluster, _placements(bids).tolist())
+    starts = (first, *(greedy(bids.table, cluster, one.tolist()) for one in bids.listed))
     return first, max(starts, key=lambda award: sum(bid_weights(bids.table, options.objective, award)))
 
 

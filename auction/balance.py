@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..bidgen.families.shares import SharePool
+from ..bidgen.families.pooled import SharePool
 from ..bidgen.first_fit import Placer
 from ..cluster.resources.capacity import Capacity, IntArray
 from ..cluster.resources.columns import Columns
@@ -38,7 +38,7 @@ _MOST_GRES, _MOST_DOUBLINGS = 8, 8
 _UNIT = 2**20
 
 
-class MixPolicy:
+class BalancePolicy:
     """In what proportions a pass's jobs are to run: what it asks before and after its auctions.
 
     As it is jobs start by their priorities alone.
@@ -74,12 +74,12 @@ class MixPolicy:
 
 
 #: The policy of a pass that keeps no balance.
-NO_BALANCE = MixPolicy()
+NO_BALANCE = BalancePolicy()
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Balance(MixPolicy):
-    """The additions to one pass's auction: its ``MixPolicy`` and a ``Placer`` of its first bids.
+class Balance(BalancePolicy):
+    """The additions to one pass's auction: its ``BalancePolicy`` and a ``Placer`` of its first bids.
 
     Attributes:
         asks: of the window's jobs, by id.
@@ -144,12 +144,19 @@ class Balance(MixPolicy):
         def key(place: int) -> tuple[object, ...]:
             ask = asks[place]
             limit = -ask.limit_s if self.long_first else 0.0
-            is_late = demands[place].job.id not in self.overdue
+            in_time = demands[place].job.id not in self.overdue
             if self.is_draining:
-                return (is_late, limit)
-            if not is_late:
-                return (is_late,)
-            return (is_late, ask.shape.fills_gaps, -ask.shape.gres_count, -ask.shape.cores, ask.shape, limit)
+                return (in_time, limit)
+            if not in_time:
+                return (in_time,)
+            return (
+                in_time,
+                ask.shape.fills_gaps,
+                -ask.shape.gres_count,
+                -ask.shape.cores,
+                ask.shape,
+                limit,
+            )
 
         return sorted(range(len(asks)), key=key)
 
@@ -184,9 +191,9 @@ class Balance(MixPolicy):
             yield nodes
 
 
-def mixes_of(
+def balances_of(
     state: StepState, window: Sequence[Demand], behind: Iterable[Demand], mix: ClassMix | None
-) -> Iterator[MixPolicy]:
+) -> Iterator[BalancePolicy]:
     """Yield the policies of a pass that keeps a balance: the next if the last one starts no job.
 
     Args:

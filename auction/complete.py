@@ -23,7 +23,7 @@ from ..models.search.search_parameters import PROOF_S
 from ..models.solve.lexicographic import integer_weights
 from ..models.solve.solver import SolverStatus
 from .attempt import counted_award, other_award
-from .ledger import FreeState, what_is_left
+from .ledger import FreeState, delays, what_is_left
 from .options import StepOptions
 from .step_pass import StepPass
 from .strategies import AttemptResult, answer_of, keeps_whole
@@ -46,8 +46,8 @@ def complete(step: StepPass) -> None:
         """Yield the jobs that wait beside some winners; those behind the window are read once."""
         # Who cannot start on all that is free cannot on what is left of it.
         able = (demand for demand in step.window if demand.job.id in step.able)
-        yield from map(step.mix.valued, (demand for demand in able if demand.job.id not in won))
-        if not step.mix.keeps_shares:
+        yield from map(step.balance.valued, (demand for demand in able if demand.job.id not in won))
+        if not step.balance.keeps_shares:
             yield from behind
             in_time = takewhile(lambda _: not step.is_over(step.end), unread)
             for demand in filter(step.views.could_start, in_time):
@@ -106,8 +106,7 @@ def _keeps_reservations(award: AttemptResult, step: StepPass) -> bool:
     if next(step.unreserved(starts), None) is not None:
         return False
     guards = tuple(guard for guard in step.guards if guard.job.id not in starts)
-    state = FreeState(award.answer.table, replace(step.cluster, guards=guards))
-    return not state.take_all(award.answer.chosen.tolist())
+    return not delays(award.answer.table, award.answer.chosen, replace(step.cluster, guards=guards))
 
 
 def _lowered(joined: AttemptResult, base: AttemptResult, step: StepPass) -> AttemptResult:
@@ -124,7 +123,7 @@ def _lowered(joined: AttemptResult, base: AttemptResult, step: StepPass) -> Atte
     packing = packing_of(table, cluster.columns, cluster.guards)
     weights = bid_weights(table, step.options.objective)
     worth = Worth.scaled(integer_weights(weights)[0], np.zeros(len(table)))
-    new = [bid for bid in chosen.tolist() if table.demands[table.job[bid]].job.id in step.behind_started]
+    new = [bid for bid in chosen.tolist() if table.demand_of(bid).job.id in step.behind_started]
     bids, bound = np.setdiff1d(np.arange(len(table)), new), base.bound
     for bid in new:
         if bound is None or not step.has_left(PROOF_S):
@@ -141,7 +140,7 @@ def _lowered(joined: AttemptResult, base: AttemptResult, step: StepPass) -> Atte
 
 def _winners(award: AttemptResult) -> frozenset[str]:
     table = award.answer.table
-    return frozenset(table.demands[int(table.job[bid])].job.id for bid in award.answer.chosen.tolist())
+    return frozenset(table.demand_of(bid).job.id for bid in award.answer.chosen.tolist())
 
 
 def _awards(base: AttemptResult, cluster: Cluster, options: StepOptions) -> Iterable[AttemptResult]:
@@ -262,8 +261,7 @@ def among(
     """
     base = award or counted_award((), cluster, options, size)
     table = base.answer.table
-    winners = [table.only([bid]) for bid in base.answer.chosen.tolist()]
-    found = [(table.demands[int(bid.job[0])], bid) for bid in winners]
+    found = [(table.demand_of(bid), table.only([bid])) for bid in base.answer.chosen.tolist()]
     names = cluster.columns.names
     places = [_place_among(bids.table, demand, bid, names) for demand, bid in found]
     chosen = np.array(sorted(place for place in places if place is not None), np.int64)
@@ -277,8 +275,8 @@ def among(
 def _place_among(table: BidTable, demand: Demand, bid: BidTable, names: Sequence[str]) -> int | None:
     """Return where a table has a job's bid of the same nodes and amounts."""
     mine = bid.allocation(0)
-    job = next((one.index for one in table.demands if one.job.id == demand.job.id), len(table.demands))
-    for place in table.bids_of(job):
+    job = table.place_of(demand.job.id)
+    for place in () if job is None else table.bids_of(job):
         one = table.allocation(place)
         is_there = np.array_equal(one.nodes, mine.nodes)
         if is_there and resources_of(demand, one, names) == resources_of(demand, mine, names):

@@ -133,7 +133,7 @@ class Auction:
                 changes.get("arrived", ()), changes.get("cancelled", ()), changes.get("priorities", {})
             )
             draft.start(changes.get("started", ()))
-            draft.settle()
+            draft.update_nodes()
             draft.set_state(changes.get("drained", ()), "drained", lambda _: NodeState.DRAINED)
             draft.set_state(changes.get("returned", ()), "returned", _state_in_use)
             self.cluster = draft.snapshot(changes.get("reservations"))
@@ -280,7 +280,7 @@ class _ChangedCluster:
         if next(free.beyond(node.total), None) is not None:
             replace(node, free=free)
 
-    def settle(self) -> None:
+    def update_nodes(self) -> None:
         """Let nodes have free what jobs have left of them, and be in use or not."""
         for place, free in self._free.items():
             node = self._nodes[place]

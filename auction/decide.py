@@ -22,11 +22,11 @@ from ..cluster.errors import OptionError
 from ..cluster.resources.allocation import StartingJob
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
-from .attempt import are_preferred, attempt, bids_of_step, settled
-from .balance import NO_BALANCE, MixPolicy, mixes_of
+from .attempt import are_preferred, attempt, bids_of_step, placed_by_counts
+from .balance import NO_BALANCE, BalancePolicy, balances_of
 from .complete import among, complete
 from .job_classes import ClassMix
-from .ledger import FreeState
+from .ledger import delays
 from .options import StepOptions
 from .parts.attempt_in_parts import attempt_in_parts
 from .reserve import Backfilling, Promise, StepReservations
@@ -79,14 +79,14 @@ def decide(
     waiting = _read(state, queue, options, window, promised)
     if options.began is None and options.most_s is not None:
         options = replace(options, began=options.clock())
-    policies: Iterable[MixPolicy] = (NO_BALANCE,)
+    balances: Iterable[BalancePolicy] = (NO_BALANCE,)
     if options.balance:
         waiting = waiting._replace(behind=tuple(waiting.behind))
         behind = [demand for demand in waiting.behind if not state.impossible(demand)]
-        policies = mixes_of(state, waiting.window, behind, mix)
+        balances = balances_of(state, waiting.window, behind, mix)
     many = MANY if all_bid_up_to is None else all_bid_up_to
-    for policy in policies:
-        step = open_window(state, waiting, options, policy, many)
+    for balance in balances:
+        step = open_window(state, waiting, options, balance, many)
         reserve(step)
         award(step)
         # Nobody is to wait for ever beside an empty machine on which no bid of his stands.
@@ -154,7 +154,7 @@ def with_bids(step: StepPass, left_s: float | None = None) -> StepPass:
         again = replace(step, selected=frozenset(), guards=step.beside)
     elif step.counted is not None:
         options = replace(step.options, began=now)
-        again = open_window(step.state, step.waiting, options, step.mix, MANY)
+        again = open_window(step.state, step.waiting, options, step.balance, MANY)
         reserve(again, by_counts=False)
         again.guards = again.reserved.guards
         again.completed, again.starts = step.completed, step.starts
@@ -173,7 +173,7 @@ def with_bids(step: StepPass, left_s: float | None = None) -> StepPass:
 
 
 def open_window(
-    state: StepState, waiting: WaitingJobs, options: StepOptions, mix: MixPolicy, all_bid_up_to: int
+    state: StepState, waiting: WaitingJobs, options: StepOptions, balance: BalancePolicy, all_bid_up_to: int
 ) -> StepPass:
     """Begin a pass: who of the window could start, and who of those that ask alike bids.
 
@@ -183,24 +183,24 @@ def open_window(
         state: the cluster.
         waiting: the queue.
         options: of the step; ``began`` is known.
-        mix: in what proportions jobs are to run.
+        balance: in what proportions jobs are to run.
         all_bid_up_to: with more jobs that could start, only some of those that ask alike bid.
     """
-    window, columns, clock = waiting.window, mix.on(state.columns), options.clock
+    window, columns, clock = waiting.window, balance.on(state.columns), options.clock
     deadline = end = None
     if options.most_s is not None and options.began is not None:
         deadline = options.began + _deciding_s(options.most_s, len(columns.names), len(window))
         end = options.began + options.most_s
     reserved = StepReservations(
         state,
-        mix.reservations(options.reservations),
-        later_only=mix.keeps_shares or options.backfills,
+        balance.reservations(options.reservations),
+        later_only=balance.keeps_shares or options.backfills,
         is_over=lambda: deadline is not None and clock() >= deadline,
     )
     step = StepPass(
         state=state,
         options=options,
-        mix=mix,
+        balance=balance,
         waiting=waiting,
         columns=columns,
         views=state.views_on(columns),
@@ -246,17 +246,17 @@ def reserve(step: StepPass, *, by_counts: bool = True) -> None:
             break
 
 
-def settle(step: StepPass) -> bool:
+def award_by_counts(step: StepPass) -> bool:
     """Start an award that no other could better, if counts say so.
 
     Where they say so of the jobs but not of their nodes, these jobs alone bid. Return whether these
     may not all win.
     """
     step.selected = frozenset()
-    if step.mix.placer is not None or not (step.options.selects or step.options.counts_may_prove):
+    if step.balance.placer is not None or not (step.options.selects or step.options.counts_may_prove):
         return False
     demands, _ = step.bidders(len(step.window))
-    found = settled(demands, step.cluster, step.options)
+    found = placed_by_counts(demands, step.cluster, step.options)
     if found is None:
         return False
     chosen, places, fit = found
@@ -307,8 +307,8 @@ def reserve_for_losers(step: StepPass) -> bool:
     if len(reserved.guards) == len(step.guards):
         return False
     step.guards = reserved.guards
-    delays = FreeState(best.answer.table, step.cluster).take_all(best.answer.chosen.tolist())
-    return delays or any(guard.is_now and guard.job.id not in winners for guard in step.guards)
+    is_delayed = delays(best.answer.table, best.answer.chosen, step.cluster)
+    return is_delayed or any(guard.is_now and guard.job.id not in winners for guard in step.guards)
 
 
 def award(step: StepPass) -> None:
@@ -320,7 +320,7 @@ def award(step: StepPass) -> None:
     halves = options.chosen_on_timeout == "halve" and not options.is_anytime and not options.is_greedy
     for guards, share, everywhere in _auctions(step):
         step.guards = step.beside = guards
-        is_tried = settle(step)
+        is_tried = award_by_counts(step)
         if step.counted is not None:
             return
         made: list[AttemptResult] = []
@@ -371,7 +371,7 @@ def _auctions(step: StepPass) -> Iterator[tuple[tuple[Guard, ...], float, bool]]
         share = _FIRST_OF_TWO if any(guard.is_now for guard in step.guards) else 1.0
         yield step.guards, share, False
     guards = step.guards
-    bids_more = step.mix.placer is not None and step.options.is_greedy
+    bids_more = step.balance.placer is not None and step.options.is_greedy
     for kept in (guards, ()) if guards else (guards,):
         if step.is_idle and kept != guards:
             yield kept, 1.0, False

@@ -65,7 +65,7 @@ def ask_of(demand: Demand, columns: Columns) -> Ask:
     variant = demand.variants[0]
     widest = max(int(columns.total.cores.max(initial=1)), 1)
     nodes = demand.fewest_nodes
-    cores = (demand.units or nodes * (demand.units_per_node or demand.least)) * demand.unit
+    cores = demand.fewest_cores
     if demand.exclusive:
         cores = max(cores, nodes * widest)
     # By the request's name: a job that names no type can stand where any type is.

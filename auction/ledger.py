@@ -17,9 +17,10 @@ from ..bidgen.generate import BidOptions, first_fit_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, columns_beside
-from ..cluster.resources.capacity import BoolArray, IntArray, Resource
+from ..cluster.resources.capacity import IntArray, Resource
 from ..cluster.resources.demand import Demand
-from ..cluster.resources.job_reservations import Guard
+from ..models.search.operators import greedy_by
+from ..models.search.packing import packing_within
 
 
 class Short(NamedTuple):
@@ -39,46 +40,17 @@ class FreeState:
 
     def fits(self, bid: int) -> bool:
         """Return whether a bid could be taken now."""
-        entries = self._table.entries(bid)
-        for claim, left in self._pairs:
-            mine = slice(bid, bid + 1) if claim.by_bid else entries
-            lacking = claim.amount[mine] > left[claim.row[mine]]
-            # What is short already is no matter of a bid that takes none of it.
-            if lacking.any() and (lacking & (claim.amount[mine] > 0)).any():
-                return False
-        return True
-
-    def fitting(self) -> BoolArray:
-        """Return which bids could be taken now, all of them at once, shape (bids,)."""
-        lacks, of_entry = np.zeros(len(self._table), np.bool_), self._table.bid
-        for claim, left in self._pairs:
-            lacking = (claim.amount > left[claim.row]) & (claim.amount > 0)
-            if claim.by_bid:
-                lacks |= lacking
-            else:
-                lacks[of_entry[lacking]] = True
-        return ~lacks
+        return next(self.short(bid), None) is None
 
     def short(self, bid: int) -> Iterator[Short]:
         """Yield what a bid lacks."""
         for claim, left in self._pairs:
             mine = self._of(claim, bid)
             row, amount = claim.row[mine], claim.amount[mine]
+            # What is short already is no matter of a bid that takes none of it.
             lacking = (amount > left[row]) & (amount > 0)
             if lacking.any():
                 yield Short(claim, row[lacking])
-
-    def delayed(self, bid: int) -> Guard | None:
-        """Return a reservation that the bid would delay beside those taken, if there is one."""
-        return next((one.claim.guard for one in self.short(bid) if one.claim.guard is not None), None)
-
-    def take_all(self, bids: Iterable[int]) -> bool:
-        """Take bids one after another; return whether one of them delays a reservation."""
-        delays = False
-        for bid in bids:
-            delays = delays or self.delayed(bid) is not None
-            self.take(bid)
-        return delays
 
     def take(self, bid: int) -> None:
         """Take a bid's resources."""
@@ -98,27 +70,24 @@ class FreeState:
         return slice(bid, bid + 1) if claim.by_bid else self._table.entries(bid)
 
 
-def greedy(table: BidTable, cluster: Cluster, taken: Iterable[int] = ()) -> list[int]:
+def delays(table: BidTable, chosen: IntArray, cluster: Cluster) -> bool:
+    """Return whether one of some bids delays a reservation beside those before it."""
+    state = FreeState(table, cluster)
+    for bid in chosen.tolist():
+        if any(one.claim.guard is not None for one in state.short(bid)):
+            return True
+        state.take(bid)
+    return False
+
+
+def greedy(table: BidTable, cluster: Cluster, taken: Iterable[int] = ()) -> IntArray:
     """Return the bids of a greedy award: each job in turn takes the first of its bids that fits.
 
     ``taken`` bids come before all others, as far as they fit together; their jobs take no other.
     """
-    state = FreeState(table, cluster)
-    chosen: list[int] = []
-    done: set[int] = set()
-    jobs = table.job.tolist()
-
-    def offer(bids: Iterable[int]) -> None:
-        for bid in bids:
-            if jobs[bid] not in done and state.fits(bid):
-                state.take(bid)
-                chosen.append(bid)
-                done.add(jobs[bid])
-
-    offer(sorted(taken))
-    # What does not fit now fits no better beside more.
-    offer(np.flatnonzero(state.fitting()).tolist())
-    return sorted(chosen)
+    claims = claims_of(table, cluster.columns, cluster.guards)
+    order = np.array([*sorted(taken), *range(len(table))], np.int64)
+    return greedy_by(packing_within(table, claims, reduces=False), order)
 
 
 def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster, *, may_change: bool = False) -> Cluster:
@@ -145,7 +114,7 @@ def with_starts(cluster: Cluster, starts: Sequence[tuple[Job, Allocation]]) -> C
 
 def allocations_of(table: BidTable, bids: Iterable[int]) -> list[tuple[Job, Allocation]]:
     """Return the jobs of some bids, and what each holds where."""
-    return [(table.demands[int(table.job[bid])].job, table.allocation(int(bid))) for bid in bids]
+    return [(table.demand_of(bid).job, table.allocation(bid)) for bid in bids]
 
 
 def first_fit_table(demands: tuple[Demand, ...], cluster: Cluster, options: BidOptions) -> BidTable:

@@ -101,15 +101,14 @@ class _Explainer:
     def _holders_at(self, resource: Resource, cell: int) -> list[str]:
         """Return the winners that hold some of a cell, in order."""
         if resource not in self._holders:
-            jobs = self._table.job[self._chosen]
             held = [np.zeros((2, 0), np.int64)]
-            for place, bid in enumerate(self._chosen.tolist()):
+            for bid in self._chosen.tolist():
                 for claim, cells in self._state.cells(bid, resource):
                     if claim.guard is None:
-                        held.append(np.stack([cells, np.full(len(cells), jobs[place])]))
-            cells, job = np.concatenate(held, axis=1)
+                        held.append(np.stack([cells, np.full(len(cells), bid)]))
+            cells, bids = np.concatenate(held, axis=1)
             order = np.argsort(cells, kind="stable")
-            names = [self._table.demands[place].job.id for place in job[order].tolist()]
+            names = [self._table.demand_of(bid).job.id for bid in bids[order].tolist()]
             self._holders[resource] = cells[order], names
         cells, names = self._holders[resource]
         first, end = np.searchsorted(cells, [cell, cell + 1]).tolist()

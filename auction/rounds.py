@@ -29,16 +29,18 @@ from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from ..models.winners.determine import determine
 from .ledger import first_fit_table, what_is_left
+from .list_scheduling import SPARED, JobLists, placer_in
 from .options import StepOptions
-from .placements import SPARED, Packer, bound_over_placements, in_order
+from .placement_bound import bound_over_placements
 from .strategies import AttemptResult, AuctionInstance, answer_of, preferences, searched
 
 #: The share of the winners that a round takes out, and the fewest and most that it takes out.
 _SHARE, _FEWEST, _MOST = 0.15, 4, 12
 #: Losers that bid in a round at most, and bids of each job.
 _LOSERS, _BIDS = 40, 8
-#: One of so many rounds is an auction; the others pack jobs: shares of the winners that leave.
-_AUCTION_EVERY, _PACKED_SHARES, _NOISES = 3, (0.1, 0.2, 0.4), (0.02, 0.1, 0.3)
+#: One of so many rounds is an auction; the others place jobs by lists: shares of the winners that
+#: leave.
+_AUCTION_EVERY, _LISTED_SHARES, _NOISES = 3, (0.1, 0.2, 0.4), (0.02, 0.1, 0.3)
 #: Steps of the search in each round.
 _STEPS = 2
 #: How far below the best an award may be that the next round starts from.
@@ -101,9 +103,9 @@ class Rounds:
         self._rng = np.random.default_rng(options.seed)
         self._number = 0
         winners = table.only(chosen)
-        self._packer = None
+        self._lists = None
         if cluster.placer is None:
-            self._packer = Packer.of(self._demands, options.objective, cluster.columns, NO_LIMIT_S)
+            self._lists = JobLists.of(self._demands, options.objective, cluster.columns, NO_LIMIT_S)
         self._at = WinnersTable(winners, np.sort(chosen), self.value_of(winners))
         self.best = self._at
 
@@ -133,8 +135,8 @@ class Rounds:
         """Take some winners out, let them and losers bid on what is free, put the best back."""
         at, number = self._at, self._number
         self._number += 1
-        packer = None if number % _AUCTION_EVERY == 0 else self._packer
-        gone = self._taken_out(number, _SHARE if packer is None else self._rng.choice(_PACKED_SHARES))
+        lists = None if number % _AUCTION_EVERY == 0 else self._lists
+        gone = self._taken_out(number, _SHARE if lists is None else self._rng.choice(_LISTED_SHARES))
         kept, back = at.table.only(~gone), at.table.only(gone)
         left = what_is_left(kept, np.arange(len(kept)), self._cluster, may_change=True)
         places = self._bidding(set(kept.job.tolist()), back.job, left)
@@ -148,8 +150,8 @@ class Rounds:
             max_bids_per_job=_BIDS,
             use_switches=self._options.auction.uses_switches,
         )
-        if packer is not None:
-            won = self._packed(demands, packer.beside(kept.job), places, left, few)
+        if lists is not None:
+            won = self._placed(demands, lists.after(kept.job), places, left, few)
             self._go_on(kept, at.origin[~gone], won, places[won.job], np.full(len(won), -1))
             return
         made = generate_bids(demands, left, few, is_over).table
@@ -169,14 +171,14 @@ class Rounds:
         came = np.where(again >= 0, at.origin[gone][np.maximum(again, 0)] if gone.any() else -1, -1)
         self._go_on(kept, at.origin[~gone], won, places[won.job], came)
 
-    def _packed(
-        self, demands: tuple[Demand, ...], packer: Packer, places: IntArray, left: Cluster, few: BidOptions
+    def _placed(
+        self, demands: tuple[Demand, ...], lists: JobLists, places: IntArray, left: Cluster, few: BidOptions
     ) -> BidTable:
-        """Return where jobs start one after another on what is left, as packings are made."""
+        """Return where jobs start one after another on what is left, in the order of a list."""
         noise = self._rng.normal(0.0, self._rng.choice(_NOISES), len(places))
         only_tied = bool(self._rng.integers(2))
-        order = packer.order(places, noise, self._rng.choice(SPARED), only_tied=only_tied)
-        placer = in_order(demands, order, is_tight=bool(self._rng.integers(2)))
+        order = lists.order(places, noise, self._rng.choice(SPARED), only_tied=only_tied)
+        placer = placer_in(demands, order, is_tight=bool(self._rng.integers(2)))
         return first_fit_table(demands, replace(left, placer=placer), few)
 
     def _go_on(

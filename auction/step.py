@@ -44,7 +44,7 @@ from .check import AwardChecker, check_awards, check_schedule
 from .decide import decide, with_bids
 from .impossible import ImpossibleRequests
 from .options import StepOptions, options_with_preset
-from .placements import LARGEST_SUM, bound_over_placements
+from .placement_bound import LARGEST_SUM, bound_over_placements
 from .queue import Queue, queue_of, set_aside
 from .reasons import refusals
 from .state import SnapshotState, StepState, state_of
@@ -234,20 +234,20 @@ def _schedule(
     now = options.clock()
     left_s = NO_LIMIT_S if options.most_s is None else began + options.most_s - now
 
-    def asked() -> tuple[Sizes, tuple[Refusal, ...]]:
+    def sizes_and_refusals() -> tuple[Sizes, tuple[Refusal, ...]]:
         """Say how many bids there are, and why the others wait, within the time left when asked."""
         end = left_s + (options.clock() if lazy else now)
         among_bids = with_bids(decision, None if options.most_s is None else end - options.clock())
         sizes = Sizes() if among_bids.best is None else among_bids.best.sizes
         return sizes, tuple(refusals(state, queue, among_bids, lambda: options.clock() >= end))
 
-    sizes, refused = (Sizes() if best is None else best.sizes, None) if lazy else asked()
+    sizes, refused = (Sizes() if best is None else best.sizes, None) if lazy else sizes_and_refusals()
     return Schedule(
         model=options.model,
         status=_status(decision, queue),
         objective=_objective(decision, options, left_s, lazy),
         started=tuple(started),
-        pending=(lambda: asked()[1]) if refused is None else refused,
+        pending=(lambda: sizes_and_refusals()[1]) if refused is None else refused,
         window=len(decision.window) if best is None else best.size,
         next_window=decision.next_window,
         attempts=tuple(
@@ -268,7 +268,7 @@ def _schedule(
 
 def _award(answer: Answer, bid: int, cluster: Cluster) -> Award:
     table = answer.table
-    demand = table.demands[int(table.job[bid])]
+    demand = table.demand_of(bid)
     summary = BidSummary(
         bid_class=_CLASSES[int(table.bid_class[bid])],
         level=None if cluster.topology.is_linear else int(table.level[bid]),

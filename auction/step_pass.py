@@ -14,7 +14,7 @@ from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..cluster.value_types import copied
-from .balance import MixPolicy
+from .balance import BalancePolicy
 from .options import StepOptions
 from .reserve import Promise, StepReservations
 from .state import StepState
@@ -43,8 +43,8 @@ class StepPass:
 
     Attributes:
         state, options, waiting: the cluster, the options, the queue.
-        mix: in what proportions jobs are to run.
-        columns: free resources, with the rows of the mix; ``views``: who could start on them.
+        balance: in what proportions jobs are to run.
+        columns: free resources, with the rows of the balance; ``views``: who could start on them.
         deadline, end: when to have decided, and when the step is over, by the options' clock; None:
             never.
         reserved: reservations, which grow; ``guards``: those that the award is beside; ``beside``:
@@ -66,7 +66,7 @@ class StepPass:
 
     state: StepState
     options: StepOptions
-    mix: MixPolicy
+    balance: BalancePolicy
     waiting: WaitingJobs
     columns: Columns
     views: GuardedViews
@@ -97,7 +97,7 @@ class StepPass:
     @property
     def cluster(self) -> Cluster:
         """The cluster with the reservations that the award is beside."""
-        topology, placer = self.state.topology, self.mix.placer
+        topology, placer = self.state.topology, self.balance.placer
         return Cluster(columns=self.columns, topology=topology, guards=self.guards, placer=placer)
 
     @property
@@ -110,7 +110,7 @@ class StepPass:
 
         Time limits are no matter where nothing is kept for later and none makes a job count more.
         """
-        keeps = self.mix.keeps_shares or self.options.reservations or self.waiting.promised
+        keeps = self.balance.keeps_shares or self.options.reservations or self.waiting.promised
         return demand.kind if keeps or self.options.objective == "response" else demand.form
 
     def winners(self) -> tuple[StartingJob, ...]:
@@ -121,7 +121,7 @@ class StepPass:
         jobs = self.behind_started | {demand.job.id: demand for demand in self.window}
         return tuple(
             StartingJob(
-                demand=jobs[table.demands[int(table.job[bid])].job.id],
+                demand=jobs[table.demand_of(bid).job.id],
                 allocation=table.allocation(bid),
             )
             for bid in self.best.answer.chosen.tolist()
@@ -143,7 +143,7 @@ class StepPass:
         is_whole = size == len(self.window)
         bidding = self.bidding & self.selected if self.selected and is_whole else self.bidding
         demands, others = split(self.window[:size], bidding, self.able)
-        return tuple(map(self.mix.valued, demands)), others
+        return tuple(map(self.balance.valued, demands)), others
 
     def is_over(self, deadline: float | None) -> bool:
         """Return whether a time has come."""
@@ -155,7 +155,7 @@ class StepPass:
 
     def passes_over(self, demand: Demand) -> bool:
         """Return whether nothing is reserved for a job, as for one whose limits are used up."""
-        if not self.mix.reserves_for(demand, self.options.reservations):
+        if not self.balance.reserves_for(demand, self.options.reservations):
             return True
         return not demand.reserves or self.columns.pools.passes_over(demand.job)
 

@@ -18,7 +18,7 @@ from ..cluster.schedule import Seconds, Sizes
 from ..formats.writing import check_target, write_text
 from ..models.model import Answer, Model, ModelInput, Weight
 from ..models.search.packing import Packing, Worth, packing_of
-from ..models.search.proving import settled
+from ..models.search.proving import proved_award
 from ..models.search.search_parameters import SearchLimits
 from ..models.solve.lexicographic import (
     NO_LIMIT_S,
@@ -113,7 +113,7 @@ def solve_exactly(instance: AuctionInstance) -> AttemptResult:
     gets what branch and bound does not soon prove.
     """
     bids, cluster, options = instance.bids, instance.cluster, instance.options
-    if (result := _settled(instance)) is not None:
+    if (result := _proved(instance)) is not None:
         return result
     if not (options.export or _may_state(instance)):
         answer = answer_of(bids.table, instance.first, cluster, options)
@@ -135,8 +135,7 @@ def solve_exactly(instance: AuctionInstance) -> AttemptResult:
         answer = replace(answer, table=table, chosen=sound)
         proved, status = False, SolverStatus.FEASIBLE_AT_LIMIT
     if not proved and options.weights == "lexicographic" and options.auction.has_bids:
-        filled = greedy(answer.table, cluster, answer.chosen.tolist())
-        answer = replace(answer, chosen=np.array(filled, np.int64))
+        answer = replace(answer, chosen=greedy(answer.table, cluster, answer.chosen.tolist()))
     return AttemptResult(
         bids=bids,
         answer=answer,
@@ -148,7 +147,7 @@ def solve_exactly(instance: AuctionInstance) -> AttemptResult:
     )
 
 
-def _settled(instance: AuctionInstance) -> AttemptResult | None:
+def _proved(instance: AuctionInstance) -> AttemptResult | None:
     """Return the best award, proved, where branch and bound finds it soon; else None."""
     bids, cluster, options = instance.bids, instance.cluster, instance.options
     if options.most_work is None or options.export or options.weights == "paper":
@@ -160,7 +159,7 @@ def _settled(instance: AuctionInstance) -> AttemptResult | None:
     worth = Worth.scaled(integer_weights(instance.weights)[0], preference)
     built = options.clock()
     quick, limits = _quick_award(instance, preference), _limits(options, instance.deadline)
-    found = settled(relaxed.packing, worth, quick, limits, relaxed.dealing)
+    found = proved_award(relaxed.packing, worth, quick, limits, relaxed.dealing)
     if found is None:
         return None
     (won, amounts), table = found, bids.table
@@ -363,11 +362,10 @@ def _solved(
 def _quick_award(instance: AuctionInstance, preference: FloatArray) -> IntArray:
     """Return the better of first-fit by priority and greedy by priority over the bids."""
     table, cluster = instance.table, instance.cluster
-    best = max(
-        (instance.first.tolist(), greedy(table, cluster)),
-        key=lambda chosen: (sum(instance.weights[bid] for bid in chosen), float(preference[chosen].sum())),
+    return max(
+        (instance.first, greedy(table, cluster)),
+        key=lambda one: (sum(instance.weights[bid] for bid in one.tolist()), float(preference[one].sum())),
     )
-    return np.array(best, np.int64)
 
 
 def _paper_bound(weights: list[Weight], group: IntArray, printed: FloatArray, upper: float) -> Fraction | int:

@@ -42,7 +42,7 @@ from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, packing_of
 from aucsched.models.search.search_parameters import SearchLimits
 from aucsched.models.winners.determine import determine
-from aucsched.models.winners.instance import ProblemInstance, export_lot, read_lot
+from aucsched.models.winners.instance import ProblemInstance, export_instance, read_instance
 
 
 def options_of(kind: str, seconds: float = 3.0, strategy: str = "default") -> StepOptions:
@@ -64,7 +64,7 @@ def write_instance(kind: str, seed: int, instance: Path, program: Path, start: P
     if kind in FAMILIES:
         instance.write_text(auction_text(kind, seed), encoding="utf-8")
         lot, names = _lot(instance)
-        export_lot(lot, names, str(program))
+        export_instance(lot, names, str(program))
         write_start(start, ())
         return
     instance.write_bytes(snapshot_bytes(kind, seed))
@@ -120,7 +120,7 @@ def _lot(instance: Path) -> tuple[ProblemInstance, tuple[str, ...]]:
     """Return the bids of a file, and the names of their columns as ``aucsched winners --export`` has them."""
     auction = load_auction(instance)
     names = tuple(f"bid{number}" for number in auction.numbers)
-    return read_lot(auction.bids, auction.capacities, auction.groups), names
+    return read_instance(auction.bids, auction.capacities, auction.groups), names
 
 
 def bidders(

@@ -308,7 +308,7 @@ class FreeView:
 
     def candidates(self, demand: Demand) -> list[Candidates]:
         """Return what a job may use in each of its variants, at the fewest gres of its ranges."""
-        key = shape_of(demand)
+        key = node_key(demand)
         if key not in self._known:
             self._known[key] = [self._of(asked) for asked in fewest_gres(demand)]
         return self._known[key]
@@ -378,7 +378,7 @@ class GuardedViews:
         return {demand.job.id for demand in demands if demand.form in forms}
 
 
-def shape_of(demand: Demand) -> tuple[object, ...]:
+def node_key(demand: Demand) -> tuple[object, ...]:
     """Return what decides which nodes a job may use: equal for all that ask alike for each node."""
     return (id(demand.variants), *demand.of_each_node)
 
@@ -390,7 +390,7 @@ def most_at_once(demand: Demand, view: FreeView) -> int:
 
 def _most_among(demand: Demand, found: Candidates, view: FreeView) -> int:
     nodes, units, span = found.nodes, found.units[found.nodes], demand.node_counts
-    each = demand.units_per_node or demand.least
+    each = demand.least
     if span is not None and span.maximum == 1:
         each = max(each, demand.units or 0)
     most = np.minimum(units // each, 1) if demand.exclusive else units // each

@@ -51,8 +51,8 @@ from .windows import Field, field_of, general_nodesets
 #: Windows up to this many times the cap are all looked at for repeats.
 _FEW = 4
 
-#: Of so many bids of a job one at most is a packing's; so many packings have bids.
-_OF_PACKINGS, _KEPT_PACKINGS = 3, 6
+#: Of so many bids of a job one at most is a further placer's; so many of these have bids.
+_OF_PLACERS, _KEPT_PLACERS = 3, 6
 
 #: Sets of nodes that a job's topology units allow, at most.
 _UNIT_SETS = 256
@@ -71,9 +71,9 @@ class BidOptions:
         use_switches: scan below every switch (AUCSCHED3).
         spreads_jobs: a job for cores alone bids on more nodes than it needs, too.
         order: ``spec`` as above, or ``figure-4.5``: A, B, C of each job in turn until MAXBIDS.
-        packings: ways to place the jobs one after another besides first-fit; of the best ones each
-            placement is a bid.
-        worth: what each job's start counts, by which packings are compared, shape (jobs,).
+        placers: place the jobs one after another besides first-fit; of the best ones each placement
+            is a bid.
+        worth: what each job's start counts, by which placers are compared, shape (jobs,).
     """
 
     max_bids: int = 6000
@@ -81,7 +81,7 @@ class BidOptions:
     use_switches: bool = True
     spreads_jobs: bool = True
     order: str = "spec"
-    packings: tuple[Placer, ...] = ()
+    placers: tuple[Placer, ...] = ()
     worth: FloatArray | None = None
 
 
@@ -95,7 +95,7 @@ class Bids:
         placed: how many jobs first-fit by priority starts, with or without bid within the caps.
         complete: no job bid less because the time for bids was up.
         could_bid: which jobs had something to bid on, whatever the caps left. Shape (jobs,).
-        packed: for each packing the bids where it has jobs, as far as the caps left them.
+        listed: for each placer the bids where it has jobs, as far as the caps left them.
     """
 
     table: BidTable
@@ -103,7 +103,7 @@ class Bids:
     placed: int
     complete: bool
     could_bid: BoolArray
-    packed: tuple[IntArray, ...] = ()
+    listed: tuple[IntArray, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -129,9 +129,9 @@ def generate_bids(
     """Return the bids of a window of jobs, highest priority first; none delays a guard's job.
 
     First bids are made as the cluster's placer says, by priority without one. Once ``is_over`` says
-    that the time for bids is up, jobs bid where first-fit and packings place them only. ``others``
+    that the time for bids is up, jobs bid where first-fit and other placers have them only. ``others``
     are jobs of the window between these that cannot start: caps and staggers count them all the
-    same. Where first-fit does not start every job, each bids besides where the options' packings
+    same. Where first-fit does not start every job, each bids besides where the options' placers
     have it: at most a third of its bids, which fit beside those of other jobs. Where MAXBIDS is
     tight, a third of it is dealt to all jobs alike for these.
     """
@@ -141,20 +141,20 @@ def generate_bids(
     placements: list[Placement | None] = (
         [None] * len(demands) if by_figure else FirstFitPlacer(cluster).place_all(demands)
     )
-    packings = () if by_figure or None not in placements else options.packings
-    fits = (FirstFitPlacer(replace(cluster, placer=packing)) for packing in packings)
-    packed = _best([fit.place_all(demands) for fit in fits if not generator.is_over()], options.worth)
+    placers = () if by_figure or None not in placements else options.placers
+    fits = (FirstFitPlacer(replace(cluster, placer=placer)) for placer in placers)
+    listed = _best([fit.place_all(demands) for fit in fits if not generator.is_over()], options.worth)
     nobody = np.zeros(len(demands), np.int64)
     unable = others or Others(after=nobody, nodes_before=nobody)
-    for_each = 1 + _for_packings(len(packed), len(demands) + int(unable.after.max(initial=0)), options)
+    for_each = 1 + _for_placers(len(listed), len(demands) + int(unable.after.max(initial=0)), options)
     drafts: list[ChosenWindows] = []
     left, stagger = options.max_bids, 0
     for demand, placement in zip(demands, placements, strict=True):
         to_come = 0 if by_figure else len(demands) - demand.index - 1 + int(unable.after[demand.index])
         stagger += int(unable.nodes_before[demand.index])
         most = max(for_each, min(options.max_bids_per_job, left - to_come * for_each))
-        of_packings = max(for_each - 1, most // _OF_PACKINGS)
-        made = [placement, *(award[demand.index] for award in packed[:of_packings])]
+        of_placers = max(for_each - 1, most // _OF_PLACERS)
+        made = [placement, *(award[demand.index] for award in listed[:of_placers])]
         if generator.is_over():
             draft = joined([generator.placed(one) for one in made if one is not None])
         else:
@@ -182,23 +182,23 @@ def generate_bids(
         placed=int(placed.sum()),
         complete=not generator.is_cut,
         could_bid=could_bid,
-        packed=tuple(bids_at(award, table, 1 + len(packed)) for award in packed),
+        listed=tuple(bids_at(award, table, 1 + len(listed)) for award in listed),
     )
 
 
-def _best(packed: list[list[Placement | None]], worth: FloatArray | None) -> list[list[Placement | None]]:
-    """Return the packings that have bids, those whose jobs count most together first."""
+def _best(listed: list[list[Placement | None]], worth: FloatArray | None) -> list[list[Placement | None]]:
+    """Return the placements that have bids, those whose jobs count most together first."""
     if worth is None:
-        return packed[:_KEPT_PACKINGS]
-    starts = np.array([[one is not None for one in award] for award in packed], np.bool_)
-    total = (starts.reshape(len(packed), len(worth)) * worth).sum(axis=1)
-    return [packed[place] for place in np.argsort(-total, kind="stable")[:_KEPT_PACKINGS].tolist()]
+        return listed[:_KEPT_PLACERS]
+    starts = np.array([[one is not None for one in award] for award in listed], np.bool_)
+    total = (starts.reshape(len(listed), len(worth)) * worth).sum(axis=1)
+    return [listed[place] for place in np.argsort(-total, kind="stable")[:_KEPT_PLACERS].tolist()]
 
 
-def _for_packings(packings: int, jobs: int, options: BidOptions) -> int:
-    """Return how many bids each job has for packings, however low its priority."""
+def _for_placers(placers: int, jobs: int, options: BidOptions) -> int:
+    """Return how many bids each job has for further placers, however low its priority."""
     most = min(options.max_bids // max(jobs, 1), options.max_bids_per_job)
-    return min(packings, most // _OF_PACKINGS)
+    return min(placers, most // _OF_PLACERS)
 
 
 def first_fit_bids(demands: tuple[Demand, ...], cluster: Cluster, options: BidOptions) -> BidTable:

@@ -76,6 +76,14 @@ class BidTable:
         """The bid of each entry, shape (entries,)."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
+    def demand_of(self, bid: int) -> Demand:
+        """Return what the job of a bid asks for."""
+        return self.demands[int(self.job[bid])]
+
+    def place_of(self, job: str) -> int | None:
+        """Return the place in the window of a job by its id; None: it is not in it."""
+        return next((one.index for one in self.demands if one.job.id == job), None)
+
     def bids_of(self, job: int) -> range:
         """Return the bids of the job at a place in the window."""
         return range(*np.searchsorted(self.job, [job, job + 1]).tolist())

@@ -43,7 +43,7 @@ def winners(began: float | None, /, file: str, export: str | None, out: Output, 
     from ..formats.auction_file import exact_number, load_auction
     from ..models.solve.solver import EXPORTS
     from ..models.winners.determine import check_options, winners_of
-    from ..models.winners.instance import export_lot, read_lot
+    from ..models.winners.instance import export_instance, read_instance
 
     if export and not export.endswith(EXPORTS):
         raise OptionError(f"export: {export!r} ends in neither {' nor '.join(EXPORTS)}")
@@ -55,11 +55,11 @@ def winners(began: float | None, /, file: str, export: str | None, out: Output, 
     if auction.rounded and rounded is None:
         note(f"rounded to integers: {plural(auction.rounded, 'value')}; --no-round keeps them")
     with errors_in(file):
-        lot = read_lot(auction.bids, auction.capacities, auction.groups)
+        instance = read_instance(auction.bids, auction.capacities, auction.groups)
         _note_slow_reading(began, options)
-        found = winners_of(lot, second=auction.second or None, began=began, **options)
+        found = winners_of(instance, second=auction.second or None, began=began, **options)
     if export:
-        export_lot(lot, tuple(f"bid{number}" for number in auction.numbers), export)
+        export_instance(instance, tuple(f"bid{number}" for number in auction.numbers), export)
 
     def document() -> dict[str, Any]:
         exact = {"value": exact_number(found.value), "bound": exact_number(found.bound)}

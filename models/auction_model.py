@@ -24,6 +24,7 @@ from ..formats.hostlist import join
 from .model import PAPER, PLUGIN, Answer, Model, ModelInput, RelaxedBids, Weight, bid_weights, multipliers
 from .search.packing import packing_within
 from .solve.decomposition import AmountFlow
+from .solve.program import are_one
 from .solve.solver import LpAffineExpression, LpConstraint, LpConstraintEQ, LpConstraintLE, LpVariable
 from .solve.variables import add_multiples, binaries, integers
 
@@ -187,7 +188,7 @@ class AuctionModel(Model):
 
     def answer(self, values: FloatArray) -> Answer:
         """Return the winning bids, ascending."""
-        chosen = np.flatnonzero(values[: len(self.bids)] > 0.5)  # noqa: PLR2004 - 0/1 values
+        chosen = np.flatnonzero(are_one(values[: len(self.bids)]))
         objective, shown = self.given.objective, self.preferences(self.given)[1]
         return Answer(table=self.table, chosen=chosen, objective=objective, preference=shown)
 

@@ -311,6 +311,19 @@ def start_weight(job: Job, objective: str, nodes: int) -> Weight:
     return job.priority * (once + per_node * nodes)
 
 
+def worth_of_start(demand: Demand, objective: str) -> Fraction | int:
+    """Return what starting a job counts at least, whatever it holds."""
+    if demand.worth is not None:
+        return demand.worth
+    return start_weight(demand.job, objective, demand.fewest_nodes)
+
+
+def has_one_worth(demand: Demand, objective: str) -> bool:
+    """Return whether starting a job counts the same on any number of nodes that it may get."""
+    counts, (_, per_node) = demand.node_counts, OBJECTIVES[objective].times(demand.job.request)
+    return per_node == 0 or counts is None or counts.is_exact
+
+
 def _cores(request: Request) -> tuple[int, int]:
     return (request.cores, 0) if request.cores else (0, request.cores_per_node or 0)
 

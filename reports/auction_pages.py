@@ -7,7 +7,7 @@ from typing import Any
 from ..auction.explain.comparison import Baseline, Comparison
 from ..auction.explain.explanation import Explanation
 from ..auction.explain.overview import Overview
-from ..auction.explain.words import asked, number, waiting_rows
+from ..auction.explain.words import number, request_words, waiting_rows
 from ..auction.queue import in_order
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
@@ -51,7 +51,7 @@ def schedule_page(snapshot: Snapshot, schedule: Schedule, baseline: Baseline, na
         "job": [row.name for row in rows],
         "priority": [float(job.priority) for job in first],
         "user": [job.user for job in first],
-        "asks for": [", ".join(asked(job)) for job in first],
+        "asks for": [", ".join(request_words(job)) for job in first],
         "reason": [row.reason.value for row in rows],
         "why": [row.detail for row in rows],
         "first-fit": [job.id in baseline.started for job in first],

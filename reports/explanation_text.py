@@ -11,7 +11,7 @@ from ..auction.explain.explanation import KEPT, BidLack, BidView, Explanation
 from ..auction.explain.job_changes import Change
 from ..auction.explain.overview import Overview, PriceGroup
 from ..auction.explain.unit_prices import Quote
-from ..auction.explain.words import asked, dealt, figure, moment, number, percent, shortened
+from ..auction.explain.words import dealt, figure, moment, number, percent, request_words, shortened
 from ..auction.forecast import ShadowStart
 from ..auction.options import MODELS_BY_NAME
 from ..bidgen.families.registry import title_of
@@ -58,7 +58,7 @@ def facts_of(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]
     """Yield what is known of a job, by name; times are also told from ``now`` on."""
     rank = f"priority {number(found.job.priority)}, place {found.place} of {found.queued} in the queue"
     yield f"job {found.job.id}", rank
-    yield "asks for", ", ".join(asked(found.job))
+    yield "asks for", ", ".join(request_words(found.job))
     yield _outcome(found)
     if found.quote is not None:
         yield _price(found, found.quote)

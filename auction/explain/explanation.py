@@ -31,7 +31,7 @@ from ..step import Step, take_step
 from ..strategies import preferences
 from .job_changes import Change, ChangeSearch, FreeRoom
 from .unit_prices import Market, Quote, market_of, quote_document
-from .words import asked, dealt
+from .words import dealt, request_words
 
 EXPLANATION = "aucsched-explanation/1"
 #: What nodes are to a job that would delay a reservation on them.
@@ -86,7 +86,7 @@ class JobBids:
     def of(self, job: Job) -> Iterator[BidView]:
         """Yield the job's bids, in the order they were made; IPSCHED has none."""
         table, step, columns = self._table, self._step, self._room.left.columns
-        place = next((one.index for one in table.demands if one.job.id == job.id), None)
+        place = table.place_of(job.id)
         if place is None or not MODELS_BY_NAME[step.schedule.model].has_bids:
             return
         preference = preferences(table, step.cluster, self._market.options)[1]
@@ -205,7 +205,7 @@ class Explanation(Tabular):
             "priority": float(self.job.priority),
             "place": self.place,
             "queued": self.queued,
-            "asked": asked(self.job),
+            "asked": request_words(self.job),
             "starts": None if award is None else {"nodes": join(award.nodes), "bid": document_of(award.bid)},
             "waits": None if refusal is None else {"reason": refusal.reason.value, "detail": refusal.detail},
             "latest_start": {"alone": _when(self.alone), "after_award": _when(self.after_award)},
@@ -219,7 +219,7 @@ class Explanation(Tabular):
                 {
                     "instead": list(change.words),
                     "given_up": round(change.given_up, 6),
-                    "asks": asked(change.job),
+                    "asks": request_words(change.job),
                     "nodes": join(change.nodes),
                     "count": len(change.nodes),
                 }

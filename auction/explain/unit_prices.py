@@ -118,8 +118,9 @@ class Market:
 
     def quote(self, demand: Demand) -> Quote | None:
         """Return the bid that gains a window's job most, cheapest of equals; None without one."""
-        place = next((one.index for one in self.table.demands if one.job.id == demand.job.id), -1)
-        return self._best(self.table, self.worth, self.cost, np.flatnonzero(self.table.job == place))
+        place = self.table.place_of(demand.job.id)
+        bids = () if place is None else self.table.bids_of(place)
+        return self._best(self.table, self.worth, self.cost, np.array(bids, np.int64))
 
     def quote_alone(self, demand: Demand) -> Quote | None:
         """Return the same of bids made for it alone: of a job beyond the window or the cap.
@@ -145,7 +146,8 @@ class Market:
 
     def paid(self, job: Job, award: Award) -> Quote:
         """Return what a job that starts pays."""
-        own = next((one.worth for one in self.table.demands if one.job.id == job.id), None)
+        place = self.table.place_of(job.id)
+        own = None if place is None else self.table.demands[place].worth
         return Quote(
             worth=float(start_weight(job, self.options.objective, len(award.nodes)) if own is None else own),
             price=self.prices_paid[job.id],
@@ -163,7 +165,7 @@ def market_of(step: Step, options: StepOptions) -> Market | None:
     target = award or float(worth[greedy(table, step.cluster)].sum())
     prices = _prices(table, worth, target, columns, guards)
     won = step.best.answer.table.only(step.best.answer.chosen)
-    jobs = (won.demands[job].job.id for job in won.job.tolist())
+    jobs = (won.demand_of(bid).job.id for bid in range(len(won)))
     return Market(
         cluster=step.cluster,
         options=options,

@@ -53,7 +53,7 @@ def percent(share: float) -> str:
     return f"{min(max(round(100 * share), share > 0), 100 - (share < 1)):.0f} %"
 
 
-def asked(job: Job) -> list[str]:
+def request_words(job: Job) -> list[str]:
     """Return every part of a job's request in words."""
     request = job.request
     licenses = [plural(count, f"{name} licence") for name, count in request.licenses.items()]

@@ -28,7 +28,7 @@ from ..attempt import other_award
 from ..ledger import allocations_of, first_fit_table, with_starts
 from ..options import StepOptions
 from ..strategies import AttemptResult
-from .workers import Workers, WorkerTask, crew_of
+from .workers import Workers, WorkerTask, workers_of
 
 #: How often losers are assigned again.
 _ROUNDS = 2
@@ -47,8 +47,8 @@ def attempt_in_parts(
 ) -> AttemptResult:
     """Auction jobs' bids part by part and return the joined award; arguments as in ``attempt``."""
     del others  # Each part has its own share of the caps.
-    with crew_of(options) as crew:
-        return _Parts(demands, cluster, options, size, deadline, crew).run()
+    with workers_of(options) as workers:
+        return _Parts(demands, cluster, options, size, deadline, workers).run()
 
 
 class _Parts:
@@ -61,7 +61,7 @@ class _Parts:
         options: StepOptions,
         size: int,
         deadline: float | None,
-        crew: Workers,
+        workers: Workers,
     ) -> None:
         self._size = size
         self._deadline = deadline
@@ -71,7 +71,7 @@ class _Parts:
         self._is_shared = any(
             next(pools.asked(demand.job, fewest(demand.job)), None) is not None for demand in window
         )
-        self._crew = Workers() if self._is_shared else crew
+        self._workers = Workers() if self._is_shared else workers
         self._left = cluster
         self._options = options
         self._part = parts_of_nodes(cluster.topology, options.nodes_of_a_part)
@@ -90,7 +90,7 @@ class _Parts:
         first = first_fit_table(self._window, cluster, made)
         starting = np.intersect1d(np.flatnonzero(wide), first.job)
         if len(starting):
-            self._hold([starting], [None], self._until(self._deadline, self._count + 1))
+            self._run([starting], [None], self._until(self._deadline, self._count + 1))
         self._round(everyone[~wide])
         for _ in range(_ROUNDS):
             before = int(self._won.sum())
@@ -119,9 +119,9 @@ class _Parts:
         end = None if self._deadline is None else self._options.clock() + _SHARE * self._left_s()
         if self._is_shared:
             for number, part in enumerate(parts):
-                self._hold([mine[part]], [part], self._until(end, len(parts) - number))
+                self._run([mine[part]], [part], self._until(end, len(parts) - number))
         else:
-            self._hold([mine[part] for part in parts], parts, end)
+            self._run([mine[part] for part in parts], parts, end)
 
     def _until(self, end: float | None, turns: int) -> float | None:
         """Return when the first of so many turns ends."""
@@ -130,10 +130,10 @@ class _Parts:
         now = self._options.clock()
         return now + (end - now) / turns
 
-    def _hold(self, places: Sequence[IntArray], parts: Sequence[int | None], end: float | None) -> None:
+    def _run(self, places: Sequence[IntArray], parts: Sequence[int | None], end: float | None) -> None:
         """Hold an auction of some jobs in each of some parts (None: the whole cluster) at once."""
         auctions = [self._auction(mine, part) for mine, part in zip(places, parts, strict=True)]
-        for mine, result in zip(places, self._crew.hold(auctions, end), strict=True):
+        for mine, result in zip(places, self._workers.results(auctions, end), strict=True):
             table, chosen = result.answer.table, result.answer.chosen
             self._won[mine[table.job[chosen]]] = True
             self._left = with_starts(self._left, allocations_of(table, chosen))
@@ -169,10 +169,7 @@ class _Parts:
                 part = int(np.argmax(np.where(could, left, -np.inf)))
                 assigned[number] = part
                 # About as many cores as it takes.
-                units = demand.units
-                if units is None:
-                    units = demand.fewest_nodes * (demand.units_per_node or demand.least)
-                left[part] -= units * demand.unit
+                left[part] -= demand.fewest_cores
         return assigned
 
     def _parts_for(self, demand: Demand) -> BoolArray:

@@ -75,7 +75,7 @@ class Workers:
     ) -> None:
         self._executor, self._size, self._lost, self._helps = executor, size, lost, helps
 
-    def hold(self, auctions: Sequence[WorkerTask], end: float | None) -> list[AttemptResult]:
+    def results(self, auctions: Sequence[WorkerTask], end: float | None) -> list[AttemptResult]:
         """Return the result of each auction; by ``end`` (of the options' clock) all are to be done.
 
         Here what one leaves of its time, the next ones have.
@@ -133,7 +133,7 @@ def end_if_spawned(call: str) -> None:
 
 
 @contextmanager
-def crew_of(options: StepOptions) -> Iterator[Workers]:
+def workers_of(options: StepOptions) -> Iterator[Workers]:
     """Yield who holds a step's auctions.
 
     Raises:

@@ -1,6 +1,7 @@
 """Resources of nodes: cores, gres by name, memory. A cell is a node; bids take what they hold.
 
-Also the room next to blocked jobs' reservations: what bids that outlast their start must leave.
+Also the room next to blocked jobs' reservations: what bids that outlast their start must leave. And
+cores kept beside free gres, where a balance is kept (auction/balance.py).
 """
 
 from abc import abstractmethod
@@ -216,3 +217,32 @@ def _credit(
             mine = counts & (job == index)
             credit[mine] = own.amounts(resource)[place[mine]]
     return credit
+
+
+class GapRows(Family):
+    """Σ_i T_in·b_i ≤ A_n^cpu − kept_n for each node n with free gres, over the jobs that fill gaps.
+
+    Not in the papers. ``kept_n`` are the cores that a waiting job with gres needs on a node.
+    """
+
+    name = "kept_cores"
+
+    def claims(self, table: BidTable, columns: Columns) -> Iterator[Claim]:
+        """Yield the cores that bids of those jobs take of each node."""
+        for kept in columns.kept:
+            limited = np.array([demand.job.id in kept.jobs for demand in table.demands], np.bool_)
+            if limited.any():
+                counts = limited[np.repeat(table.job, table.lengths)].astype(np.int64)
+                yield Claim(
+                    resource=Resource(self.name, kept.name),
+                    symbol=f"kept_{kept.name}",
+                    row=table.node,
+                    amount=table.cores * counts,
+                    capacity=kept.left,
+                    per_core=counts,
+                )
+
+    def words(self, resource: Resource) -> str:
+        """Return what is kept, whatever for."""
+        del resource
+        return "cores that are not kept for jobs with gres"

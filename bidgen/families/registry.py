@@ -15,9 +15,8 @@ from ...cluster.resources.pools import Pools
 from ...cluster.snapshot import Snapshot
 from ..table import BidTable
 from .claims import Claim, Family, Pooled
-from .on_nodes import ON_NODES, ReservationRows
-from .pooled import JobLimits, Licenses
-from .shares import ClassShares, GapRows
+from .on_nodes import ON_NODES, GapRows, ReservationRows
+from .pooled import ClassShares, JobLimits, Licenses
 
 #: What stands on no node.
 POOLED: tuple[Pooled, ...] = (Licenses(), JobLimits(), ClassShares())

@@ -16,6 +16,7 @@ import numpy as np
 from ...cluster.option_table import WORK_LIMIT
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.lexicographic import SolveSettings, WindowSolution, solve_lexicographic
+from ..solve.program import are_one
 from ..solve.solver import SolverStatus
 from .bounding import Bounding, Relaxed, SearchPrices
 from .compiled_search import compiled_swaps
@@ -316,7 +317,7 @@ class AnytimeSearch:
             self._packing, self._worth, self.award, alive, self._bounding.price, may_wait=self._may_wait
         )
         if is_best:
-            self._settle(found)
+            self._take_best(found)
         else:
             self._offer(found)
 
@@ -330,7 +331,7 @@ class AnytimeSearch:
         self._bounding.take(None if solution.bound is None else max(solution.bound, self.best[0]))
         self._is_liked_best |= solution.status is SolverStatus.OPTIMAL
 
-    def _settle(self, award: IntArray) -> None:
+    def _take_best(self, award: IntArray) -> None:
         """Take an award that is proved the best."""
         self._offer(award)
         self._bounding.take(self.best[0])
@@ -356,7 +357,7 @@ class AnytimeSearch:
             np.isin(bids, self.award).astype(np.float64),
             settings,
         )
-        award = bids[solution.values > 0.5]  # noqa: PLR2004 - 0/1 values
+        award = bids[are_one(solution.values)]
         # Beside huge counts the solver's tolerance is more than nothing: what it found is counted
         # again.
         if (self._packing.use(award) <= self._packing.capacity).all():

@@ -12,7 +12,6 @@ them. Whatever prices the solver returns, the bound is computed from them here, 
 of the solver can make it wrong.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -340,7 +339,7 @@ class Relaxation:
     """The relaxation of a whole window; each round of cuts goes on from the last solution."""
 
     def __init__(
-        self, packing: Packing, value: FloatArray, clock: Callable[[], float] = time.perf_counter
+        self, packing: Packing, value: FloatArray, clock: Callable[[], float] = perf_counter
     ) -> None:
         self._packing = packing
         self._value = value

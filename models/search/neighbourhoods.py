@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
-from ..solve.program import IntegerProgram
+from ..solve.program import IntegerProgram, are_one
 from ..solve.solver import SolverOptions, SolverStatus, solve
 from .operators import greedy_by
 from .packing import ByRow, Packing, Worth
@@ -90,13 +90,13 @@ class SmallAuctions:
         """Prefer bids by another gain; ``share`` of each wins in the relaxed solution."""
         self._gain, self._relaxed = gain, share
 
-    def run(self, hold: Callable[[float], None], count: int, is_over: Callable[[], bool]) -> None:
+    def run(self, auction: Callable[[float], None], count: int, is_over: Callable[[], bool]) -> None:
         """Hold so many auctions of a kind, one at least, fewer when the time is up."""
         limits = self.limits
         began = limits.left_s()
-        hold(min(began, limits.ends_in_s()))
+        auction(min(began, limits.ends_in_s()))
         while count > 1 and not is_over():
-            hold(min(limits.left_s(), limits.ends_in_s()))
+            auction(min(limits.left_s(), limits.ends_in_s()))
             count -= 1
         self.longest_s = max(self.longest_s, began - limits.left_s())
 
@@ -158,7 +158,7 @@ class SmallAuctions:
         own = {int(self._packing.job[bid]): self._worth.weights[bid] for bid in freed.tolist()}
         pairs = zip(bids.tolist(), self._packing.job[bids].tolist(), strict=True)
         bids = np.array([bid for bid, job in pairs if self._worth.weights[bid] == own[job]], np.int64)
-        program = self._packing.program(bids, left, must=np.ones(len(bids), np.bool_))
+        program = self._packing.program(bids, left, all_win=True)
         found, _ = self._solved(program, self._worth.preference[bids], bids, freed, left_s)
         self._accept(kept, found)
 
@@ -174,7 +174,7 @@ class SmallAuctions:
             extra={"mip_max_nodes": _NODES, "mip_max_improving_sols": 40},
         )
         report = solve(program.maximising(objective), options, start)
-        found = freed if report.values is None else bids[report.values > 0.5]  # noqa: PLR2004
+        found = freed if report.values is None else bids[are_one(report.values)]
         return found, report.status is SolverStatus.OPTIMAL
 
     def _accept(self, kept: IntArray, found: IntArray) -> None:

@@ -306,11 +306,6 @@ class DestroyRepair(ColumnSearch):
             counter = np.array(self._made.counter)
             self._made = self._formed(dive_at(self.award, self._arrays, counter))
 
-    @property
-    def ended(self) -> int:
-        """How many dives have ended."""
-        return 0 if self._made is None else int(self._made.counter[DIVES])
-
     def run(self, dives: int, is_over: Callable[[], bool]) -> None:
         """Dive so many times, fewer when the time is up; a dive broken off goes on next time."""
         if not len(self._packing):

@@ -103,10 +103,10 @@ class Packing:
         cost: FloatArray = paid[self.indptr[1:]] - paid[self.indptr[:-1]]
         return cost
 
-    def program(self, bids: IntArray, left: IntArray, must: BoolArray | None = None) -> IntegerProgram:
+    def program(self, bids: IntArray, left: IntArray, *, all_win: bool = False) -> IntegerProgram:
         """Return the integer program over some bids (ascending) and what is left of the capacities.
 
-        ``must`` marks, by bid, jobs that have to win with one of them.
+        ``all_win``: each of their jobs has to win with one of them.
         """
         jobs, place = np.unique(self.job[bids], return_inverse=True)
         column, row, amount = self.taken(bids)
@@ -123,8 +123,8 @@ class Packing:
         order = sorted_places(all_rows)
         count = len(jobs) + len(reduced.capacity)
         lower = np.full(count, -np.inf)
-        if must is not None:
-            lower[: len(jobs)][place[must]] = 1.0
+        if all_win:
+            lower[: len(jobs)] = 1.0
         return IntegerProgram(
             objective=np.zeros(len(bids)),
             lower=np.zeros(len(bids)),
@@ -276,6 +276,8 @@ def _words(count: int) -> npt.NDArray[np.uint64]:
 
 #: The largest weight becomes this for the solver: room on both sides of its tolerances.
 SCALE = 1e4
+#: Sums of weights below this are held by integers of 64 bits and by floats.
+LARGEST_SUM = 1 << 52
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

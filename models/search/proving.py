@@ -15,7 +15,7 @@ from ..solve.program import IntegerProgram, Rows
 from ..solve.reduced_program import strengthened
 from ..solve.solver import RelaxedSolver
 from .compiled_search import as_lists, compiled_proofs, is_loaded, load_within
-from .packing import Packing, Worth, packing_from
+from .packing import LARGEST_SUM, Packing, Worth, packing_from
 from .proofs import Branch, ProofBids, prove
 from .search_parameters import SearchLimits
 
@@ -35,8 +35,6 @@ _MOST_BIDS, _MOST_CUTS = 600, 100
 #: Bids, and awards that turn out to be none, for which looks without prices come first: proofs of
 #: table A.3 take a quarter longer without. Of 130 bids and more they prove four in ten, slowly.
 _MOST_BARE, _BARE_CUTS = 100, 5
-#: Sums of weights that integers and floats hold.
-_LARGEST_SUM = 1 << 52
 
 
 def best_among(
@@ -85,7 +83,7 @@ def _searched(
     if not len(bids):
         return award, True
     # Beyond 64 bits Python's integers are compared, in plain Python.
-    if is_large := sum(worth.weights) >= _LARGEST_SUM:
+    if is_large := sum(worth.weights) >= LARGEST_SUM:
         looks = min(looks, _PLAIN_LOOKS)
     weight = np.array(worth.weights, object if is_large else np.int64)
     unit = float(worth.value.max()) / max(float(weight.max()), 1.0) or 1.0
@@ -109,7 +107,7 @@ def _searched(
     return award, proved
 
 
-def settled(
+def proved_award(
     packing: Packing,
     worth: Worth,
     award: IntArray,

@@ -21,16 +21,13 @@ from .moves import (
     MoveProblem,
     MoveState,
 )
-from .packing import Packing, Worth
+from .packing import LARGEST_SUM, Packing, Worth
+from .reductions import MOST_BIDS
 from .repair_kernel import Dive, DiveBids
 from .swaps import Swaps
 
 #: Preferences are compared in billionths.
 _BILLION = 1e9
-#: Sums of weights stay below this, so that floats hold each of them.
-_LARGEST_SUM = 1 << 52
-#: Beyond so many bids no matrix of who excludes whom is made (64 MB): every row is taken as soft.
-_MOST_PAIRED = 8000
 #: Bids of which the pairs are found together.
 _AT_ONCE = 64
 #: How cycles of moves differ (moves.py), the first and the last as shares of the largest weight.
@@ -54,7 +51,8 @@ def rows_of(packing: Packing, worth: Worth) -> MoveProblem:
     order = sorted_places(amount.max(initial=0) - amount)
     order = order[sorted_places(row[order])]
     bidders = np.bincount(row, minlength=own + jobs)
-    is_hard = _hard_rows(amount[order], capacity, bidders) & (bids <= _MOST_PAIRED)
+    # Without a matrix of who excludes whom every row is taken as soft.
+    is_hard = _hard_rows(amount[order], capacity, bidders) & (bids <= MOST_BIDS)
     near_at, near = _near(bid[order], is_hard, bidders)
     order = order[~is_hard[row[order]]]
     most = np.where(is_hard, np.minimum(bidders, 1), bidders)
@@ -253,7 +251,7 @@ def swaps_at(award: IntArray, shape: MoveProblem, counter: IntArray) -> Swaps:
 def weights_of(worth: Worth) -> IntArray:
     """Return weights with no sum too large for a float; exact unless they are huge fractions."""
     total = sum(worth.weights)
-    shift = max(0, (total // _LARGEST_SUM).bit_length())
+    shift = max(0, (total // LARGEST_SUM).bit_length())
     return np.array([weight >> shift for weight in worth.weights], np.int64)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from .presolve import without_implied
-from .program import IntegerProgram, Rows
+from .program import IntegerProgram, Rows, are_one
 
 #: Bids × capacity rows above which pairs of bids are not looked at.
 _MOST_CELLS = 2_000_000
@@ -57,7 +57,7 @@ class AmountFlow:
 
     def amounts(self, values: FloatArray) -> FloatArray | None:
         """Return all amounts for the bids' values; None: they cannot be dealt: one more cut."""
-        wins = values > 0.5  # noqa: PLR2004 - 0/1 values
+        wins = are_one(values)
         mine = np.flatnonzero(wins[self.bid])
         flow = _Flow(
             self.bid[mine].tolist(),
@@ -241,9 +241,8 @@ def dealing_of(program: IntegerProgram, is_amount: BoolArray, counts: BoolArray)
         is_amount: which columns may be amounts.
         counts: which columns some objective counts.
     """
-    binary = program.is_integer & (program.lower == 0) & (program.upper == 1)
     sound = program.is_integer & (program.lower == 0) & ~counts
-    if not is_amount.any() or (is_amount & ~sound).any() or (~is_amount & ~binary).any():
+    if not is_amount.any() or (is_amount & ~sound).any() or (~is_amount & ~program.is_binary).any():
         return None
     return _Roles(program, is_amount).decomposed()
 

@@ -23,7 +23,7 @@ from math import ceil, floor, gcd, lcm, log2
 import numpy as np
 
 from ...cluster.resources.capacity import FloatArray, IntArray
-from .program import IntegerProgram
+from .program import IntegerProgram, are_one
 from .reduced_program import ReducedProgram, whole_values
 from .solver import SolveReport, SolverOptions, SolverStatus
 
@@ -42,8 +42,6 @@ _LARGE, _SCALED, _TOLERANCE = 2.0**20, 2.0**10, 1e-6
 #: Looks for a greater sum, and for a more preferred award of it, before nothing is said to be
 #: proved: 2 in most programs, 9 in the worst of 3 000.
 _MOST_CUTS = 64
-#: Between the two values of a binary column.
-_HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -236,7 +234,7 @@ def _needed(group: IntArray, weights: list[int], values: FloatArray, reached: in
     in it, and those in which groups together count more by less than the two sums differ.
     """
     weight = np.array(weights, object)
-    won = np.where(values > _HALF, weight, 0)
+    won = np.where(are_one(values), weight, 0)
     counted = {int(one): max(won[group == one]) for one in np.unique(group)}
     between = reached - sum(counted.values()) - 1
     for one, least in counted.items():
@@ -275,7 +273,7 @@ def solve_weighted(
 
 def exact_sum(weights: list[int], values: FloatArray) -> int:
     """Return Σ weights over the columns that are 1, in Python's integers."""
-    return sum(weights[column] for column in np.flatnonzero(values > _HALF).tolist() if weights[column])
+    return sum(weights[column] for column in np.flatnonzero(are_one(values)).tolist() if weights[column])
 
 
 def _options(settings: SolveSettings, deadline: float, gap: float) -> SolverOptions:

@@ -101,7 +101,7 @@ class _Following:
         self.times = np.ones(program.columns)
         self._lower = program.lower
         self._whole = program.is_integer
-        self._is_binary = program.is_integer & (program.lower == 0) & (program.upper == 1)
+        self._is_binary = program.is_binary
 
     def find(self) -> bool:
         """Find columns that follow others, put these in their place; return whether any do."""
@@ -201,8 +201,7 @@ def _is_idle(program: IntegerProgram, rows: Rows) -> BoolArray:
 
 def _cliques(program: IntegerProgram, rows: Rows) -> BoolArray:
     """Return which rows let one of their binaries be 1 at most, whichever it is."""
-    binary = program.is_integer & (program.lower == 0) & (program.upper == 1)
-    plain = (rows.value > 0) & binary[rows.column] & (rows.value <= rows.upper[rows.row])
+    plain = (rows.value > 0) & program.is_binary[rows.column] & (rows.value <= rows.upper[rows.row])
     whole = rows.sums(~plain) == 0
     order = np.lexsort((rows.value, rows.row))
     row, value = rows.row[order], rows.value[order]

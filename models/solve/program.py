@@ -48,6 +48,12 @@ class IntegerProgram:
         """Number of entries of A."""
         return len(self.value)
 
+    @property
+    def is_binary(self) -> BoolArray:
+        """Which columns are 0 or 1, shape (columns,)."""
+        binary: BoolArray = self.is_integer & (self.lower == 0) & (self.upper == 1)
+        return binary
+
     def maximising(self, objective: FloatArray) -> "IntegerProgram":
         """Return the same program with another objective."""
         return replace(self, objective=objective)
@@ -75,6 +81,12 @@ class IntegerProgram:
             index=np.concatenate([self.index, *columns]),
             value=np.append(self.value, value),
         )
+
+
+def are_one(values: FloatArray) -> BoolArray:
+    """Return which columns of 0 and 1 are 1, whatever a solver's tolerance makes of them."""
+    ones: BoolArray = values > 0.5  # noqa: PLR2004 - between both
+    return ones
 
 
 def sums(place: IntArray, values: FloatArray | BoolArray, count: int) -> FloatArray:

@@ -104,8 +104,7 @@ def strengthened(
         group: columns of one group exclude each other by the rows, shape (columns,).
         excluding: returns exclusions besides those that it is given, shape (columns, columns).
     """
-    binary = program.is_integer & (program.lower == 0) & (program.upper == 1)
-    if not 1 < program.columns <= _MOST_COLUMNS or program.rows > _MOST_ROWS or not binary.all():
+    if not 1 < program.columns <= _MOST_COLUMNS or program.rows > _MOST_ROWS or not program.is_binary.all():
         return program
     rows = Rows.of(program)
     held = np.zeros((program.rows, program.columns))

@@ -168,7 +168,6 @@ class SolveReport:
     values: FloatArray | None
     objective: float | None
     bound: float | None = None
-    nodes: int = 0
 
 
 def solve(program: IntegerProgram, options: SolverOptions, start: FloatArray | None = None) -> SolveReport:
@@ -391,7 +390,6 @@ def _report(highs: highspy.Highs, program: IntegerProgram) -> SolveReport:
         values=values,
         objective=None if values is None else float(program.objective @ values),
         bound=float(bound) if np.isfinite(bound) else None,
-        nodes=max(0, int(info.mip_node_count)),
     )
 
 

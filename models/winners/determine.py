@@ -30,17 +30,17 @@ from ..search.anytime import AnytimeSearch
 from ..search.compiled_search import load_within
 from ..search.operators import FEW_BIDS, greedy_award
 from ..search.packing import Packing, Worth
-from ..search.proving import best_among, settled
+from ..search.proving import best_among, proved_award
 from ..search.reductions import reduced
 from ..search.search_parameters import Found, SearchLimits, SearchParameters, Stating, parameters_of
 from ..solve.lexicographic import BoundByNumber, SolveSettings, integer_weights, solve_lexicographic
+from ..solve.program import are_one
 from ..solve.solver import SolverStatus
-from .instance import Bid, BidArrays, Number, ProblemInstance, as_list, exact, read_lot
+from .instance import Bid, BidArrays, Number, ProblemInstance, as_list, exact, read_instance
 from .spawning import search_processes, spawning
 
 #: Seconds where neither a time nor a work limit is given.
 TIME_LIMIT_S = 3.0
-_HALF = 0.5
 #: Seconds that a pair of bids takes reductions, and the share of the time that these may have.
 _PAIR_S, _FOR_REDUCTIONS = 3e-8, 0.06
 
@@ -165,12 +165,12 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
     options: dict[str, Any] = {"time_limit_s": time_limit_s, "work_limit": work_limit, "seed": seed}
     options |= {"strategy": strategy, "workers": workers}
     check_options(**options, parameters=parameters)
-    lot = read_lot(bids, capacities, groups)
-    return winners_of(lot, second=second, start=start, parameters=parameters, began=began, **options)
+    instance = read_instance(bids, capacities, groups)
+    return winners_of(instance, second=second, start=start, parameters=parameters, began=began, **options)
 
 
 def winners_of(
-    lot: ProblemInstance,
+    instance: ProblemInstance,
     *,
     second: Sequence[Number] | npt.NDArray[Any] | None = None,
     start: Iterable[int] = (),
@@ -178,7 +178,7 @@ def winners_of(
     began: float | None = None,
     **options: Any,
 ) -> Winners:
-    """Return which bids of a lot win; arguments as in ``winners``, where None is the default.
+    """Return which bids of an instance win; arguments as in ``winners``, where None is the default.
 
     ``began``: when the time began to count (time.perf_counter); None: now. ``options``: those that
     ``check_options`` has checked.
@@ -186,7 +186,7 @@ def winners_of(
     began = time.perf_counter() if began is None else began
     work_limit = options.get("work_limit")
     limit_s = time_limit_of(options.get("time_limit_s"), work_limit)
-    if len(lot.packing) >= FEW_BIDS:
+    if len(instance.packing) >= FEW_BIDS:
         load_within(limit_s if isfinite(limit_s) else None)
     steering = parameters_of(parameters)
     limits = SearchLimits(
@@ -197,24 +197,24 @@ def winners_of(
         parameters=steering,
     )
     decided = determine(
-        lot.packing,
-        lot.values,
-        _second(second, lot),
-        _start(start, lot, np.argsort(lot.place)),
+        instance.packing,
+        instance.values,
+        _second(second, instance),
+        _start(start, instance, np.argsort(instance.place)),
         limits,
         options.get("strategy") or "anytime",
         workers=options.get("workers") or 1,
     )
-    value = sum((lot.values[bid] for bid in decided.award.tolist()), start=0)
+    value = sum((instance.values[bid] for bid in decided.award.tolist()), start=0)
     bound = value if decided.bound is None else decided.bound
     return Winners(
-        chosen=tuple(sorted(lot.place[decided.award].tolist())),
+        chosen=tuple(sorted(instance.place[decided.award].tolist())),
         value=_plain(value),
         bound=_plain(bound),
         gap=_gap(value, bound),
         proved=decided.proved,
         status=Status.OPTIMAL if decided.status is SolverStatus.OPTIMAL else Status.FEASIBLE,
-        prices=_prices(lot, decided.price),
+        prices=_prices(instance, decided.price),
         seconds=time.perf_counter() - began,
         parameters=steering.changed,
     )
@@ -279,7 +279,7 @@ def determine(
 def _solve_exact(packing: Packing, worth: Worth, start: IntArray, limits: SearchLimits) -> Found:
     """Give HiGHS all bids at once; where steps count, if branch and bound does not settle them."""
     everything = np.arange(len(packing))
-    won = settled(packing, worth, start, limits)
+    won = proved_award(packing, worth, start, limits)
     if won is not None:
         return _proved(won[0], packing, worth)
     settings = SolveSettings(
@@ -292,7 +292,7 @@ def _solve_exact(packing: Packing, worth: Worth, start: IntArray, limits: Search
     begin = np.isin(everything, start).astype(np.float64)
     weights, second = worth.weights, worth.preference
     solution = solve_lexicographic(program, packing.job, weights, second, begin, settings)
-    award = np.flatnonzero(solution.values > _HALF)
+    award = np.flatnonzero(are_one(solution.values))
     if not (packing.use(award) <= packing.capacity).all():
         # Beside huge counts the solver's tolerance matters: what it found is counted again.
         return _unproved(start, packing)
@@ -342,17 +342,17 @@ def check_options(**options: Any) -> None:
             raise OptionError(f"{name}: only strategy anytime searches")
 
 
-def _second(second: Sequence[Number] | npt.NDArray[Any] | None, lot: ProblemInstance) -> FloatArray:
+def _second(second: Sequence[Number] | npt.NDArray[Any] | None, instance: ProblemInstance) -> FloatArray:
     if second is None:
-        return np.zeros(len(lot.place))
+        return np.zeros(len(instance.place))
     listed = as_list(second, "second")
-    if len(listed) != len(lot.place):
-        raise InputError(f"{len(listed)} entries instead of {len(lot.place)}", path="second")
+    if len(listed) != len(instance.place):
+        raise InputError(f"{len(listed)} entries instead of {len(instance.place)}", path="second")
     read = np.array([float(exact(one, f"second[{at}]")) for at, one in enumerate(listed)], np.float64)
-    return read[lot.place]
+    return read[instance.place]
 
 
-def _start(start: Iterable[int], lot: ProblemInstance, now: IntArray) -> IntArray:
+def _start(start: Iterable[int], instance: ProblemInstance, now: IntArray) -> IntArray:
     """Return a start's bids as the packing has them; it is checked that they fit."""
     places = as_list(start, "start")
     for at, place in enumerate(places):
@@ -360,10 +360,10 @@ def _start(start: Iterable[int], lot: ProblemInstance, now: IntArray) -> IntArra
         if not is_number or not 0 <= place < len(now):
             raise InputError(f"{place!r} is none of the {len(now)} bids", path=f"start[{at}]")
     award = np.sort(now[np.array(places, np.int64)])
-    group = lot.packing.job[award]
+    group = instance.packing.job[award]
     if len(np.unique(group)) < len(group):
         raise InputError("two bids of one group", path="start")
-    if not (lot.packing.use(award) <= lot.packing.capacity).all():
+    if not (instance.packing.use(award) <= instance.packing.capacity).all():
         raise InputError("these bids do not fit together", path="start")
     return award
 
@@ -378,13 +378,13 @@ def _gap(value: int | Fraction, bound: int | Fraction) -> float:
     return float(Fraction(bound - value) / Fraction(value)) if value else inf
 
 
-def _prices(lot: ProblemInstance, price: FloatArray) -> dict[Hashable, float]:
+def _prices(instance: ProblemInstance, price: FloatArray) -> dict[Hashable, float]:
     """Return the price of each item; what cannot bind costs nothing."""
-    prices = np.zeros(len(lot.items))
-    prices[lot.packing.origin] = price
+    prices = np.zeros(len(instance.items))
+    prices[instance.packing.origin] = price
     with np.errstate(over="ignore"):
-        of_one = np.minimum(prices / lot.unit, np.finfo(np.float64).max)
-    return dict(zip(lot.items, of_one.tolist(), strict=True))
+        of_one = np.minimum(prices / instance.unit, np.finfo(np.float64).max)
+    return dict(zip(instance.items, of_one.tolist(), strict=True))
 
 
 #: Steps of the first search before there are others, and how many there are then.

@@ -81,7 +81,7 @@ class ProblemInstance:
     unit: FloatArray
 
 
-def read_lot(
+def read_instance(
     bids: Iterable[Bid] | BidArrays,
     capacities: Mapping[Any, Number] | npt.ArrayLike,
     groups: str | Sequence[Hashable] | npt.NDArray[Any],
@@ -323,19 +323,19 @@ def _in_units(amounts: list[int | Fraction], limit: int | Fraction) -> tuple[int
     return least, [min(amount, least + 1) for amount in units], common / scale
 
 
-def export_lot(lot: ProblemInstance, names: tuple[str, ...], path: str) -> None:
+def export_instance(instance: ProblemInstance, names: tuple[str, ...], path: str) -> None:
     """Write the program over all bids to ``path``, .mps or .lp; the file's optimum is the value.
 
     Args:
-        lot: the bids.
+        instance: the bids.
         names: of the bids, by their places as given: names of the columns.
         path: ends in one of EXPORTS (models/solve/solver.py).
 
     Raises:
         InputError: the file cannot be written.
     """
-    packing = lot.packing
+    packing = instance.packing
     program = packing.program(np.arange(len(packing)), packing.capacity)
-    values = np.array([float(value) for value in lot.values], np.float64)
-    ordered = [names[place] for place in lot.place.tolist()]
+    values = np.array([float(value) for value in instance.values], np.float64)
+    ordered = [names[place] for place in instance.place.tolist()]
     export_program(program.maximising(values), ordered, path, "the winning bids' values")

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...auction.forecast import Forecast, first_found
 from ...auction.reserve import Backfilling, StepReservations
-from ...bidgen.candidates import FreeView, shape_of
+from ...bidgen.candidates import FreeView, node_key
 from ...bidgen.first_fit import Cluster, FirstFitPlacer
 from ...cluster.resources.allocation import Allocation, StartingJob
 from ...cluster.resources.capacity import BoolArray, Capacity, IntArray
@@ -273,7 +273,7 @@ class _Plan:
 
     def _units(self, step: int, demand: Demand, variant: int) -> IntArray:
         """Return the units that each node could give then, 0 where unusable; shape (nodes,)."""
-        key = (step, variant, shape_of(demand))
+        key = (step, variant, node_key(demand))
         if key not in self._known:
             found = self._view(step).candidates(demand)[variant]
             units = np.zeros_like(found.units)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bidgen.candidates import FreeView, shape_of
+from ...bidgen.candidates import FreeView, node_key
 from ...cluster.resources.allocation import Allocation
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
@@ -291,7 +291,7 @@ class NodeSimulation(Simulation):
         known: dict[object, int] = {}
         fewest = []
         for demand in self.demands:
-            key = (shape_of(demand), demand.units, demand.node_counts)
+            key = (node_key(demand), demand.units, demand.node_counts)
             if key not in known:
                 most = (one.most_units for one in view.candidates(demand))
                 of_units = min(int(np.searchsorted(units, demand.units or 0)) for units in most)

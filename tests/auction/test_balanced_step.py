@@ -132,7 +132,7 @@ def test_the_greedy_award_is_the_first_bids(seed: int) -> None:
     if any(variant.gres_total for demand in demands for variant in demand.variants):
         return  # Dealt one after another: their places are not those of one sequence.
     # A second auction is beside all reservations, the first one beside those that were made before it.
-    again = open_window(decision.state, decision.waiting, decision.options, decision.mix, MANY)
+    again = open_window(decision.state, decision.waiting, decision.options, decision.balance, MANY)
     reserve(again)
     again.guards = decision.guards if len(decision.attempts) > 1 else again.reserved.guards
     placed = FirstFitPlacer(again.cluster).place_all(demands)

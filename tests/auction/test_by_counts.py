@@ -20,9 +20,9 @@ from aucsched import Auction, Snapshot, schedule
 from aucsched.auction import attempt as attempt_module
 from aucsched.auction import decide as decide_module
 from aucsched.auction.check import check_schedule
-from aucsched.auction.decide import decide, settle
+from aucsched.auction.decide import award_by_counts, decide
 from aucsched.auction.options import StepOptions
-from aucsched.auction.placements import most_valuable, worth_of_start
+from aucsched.auction.placement_bound import most_valuable
 from aucsched.auction.queue import queue_of
 from aucsched.auction.reserve import Promise
 from aucsched.auction.state import state_of
@@ -32,6 +32,7 @@ from aucsched.auction.strategies import AttemptResult
 from aucsched.bidgen.first_fit import Cluster
 from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.resources.job_reservations import Guard
+from aucsched.models.model import worth_of_start
 from aucsched.models.solve.solver import SolverStatus
 
 OPTIONS = [
@@ -108,12 +109,12 @@ def test_the_same_jobs_start_on_the_same_nodes(options: StepOptions, monkeypatch
     found: list[bool] = []
 
     def noted(step: StepPass) -> bool:
-        is_tried = settle(step)
+        is_tried = award_by_counts(step)
         found.append(bool(step.counted))
         return is_tried
 
     chosen = noted_choices(monkeypatch)
-    monkeypatch.setattr(decide_module, "settle", noted)
+    monkeypatch.setattr(decide_module, "award_by_counts", noted)
     for seed in range(40):
         for cluster in (plain(seed), random_snapshot(seed)):
             cut = replace(options, window=3) if seed % 4 == 0 else options

@@ -14,8 +14,8 @@ from aucsched import Snapshot, schedule
 from aucsched.auction.attempt import bids_of_step, starts_of
 from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.auction.ledger import FreeState
+from aucsched.auction.list_scheduling import JobLists, ListPlacer, list_placers, placer_in
 from aucsched.auction.options import StepOptions
-from aucsched.auction.placements import Packer, WorthFirst, in_order, packings
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.bidgen.first_fit import Cluster, FirstFitPlacer
@@ -30,12 +30,12 @@ def bids_of(cluster: Snapshot, options: StepOptions) -> tuple[Bids, Cluster]:
     return bids_of_step(window, ground, options, None, None), ground
 
 
-def packings_of(cluster: Snapshot) -> tuple[WorthFirst, ...]:
+def packings_of(cluster: Snapshot) -> tuple[ListPlacer, ...]:
     columns = state_of(cluster).columns
     window = queue_of(cluster, DemandReader(cluster, columns), StepOptions()).window
-    packer = Packer.of(window, "priority", columns, 10.0)
-    assert packer is not None
-    return packings(packer, window, 0)
+    lists = JobLists.of(window, "priority", columns, 10.0)
+    assert lists is not None
+    return list_placers(lists, window, 0)
 
 
 def contested(big: int = 1) -> Snapshot:
@@ -67,7 +67,7 @@ def test_the_bids_of_a_packing_fit_beside_each_other_and_stay_within_the_caps(se
     bids, ground = bids_of(cluster, options)
     assert np.bincount(bids.table.job, minlength=1).max(initial=0) <= 9
     has_totals = any(job.request.gres_total for job in cluster.jobs)
-    for packed in bids.packed:
+    for packed in bids.listed:
         assert len(set(bids.table.job[packed].tolist())) == len(packed)
         state = FreeState(bids.table, ground)
         for bid in packed.tolist():
@@ -76,15 +76,15 @@ def test_the_bids_of_a_packing_fit_beside_each_other_and_stay_within_the_caps(se
             if state.fits(bid):
                 state.take(bid)
     again, _ = bids_of(cluster, options)
-    assert [one.tolist() for one in again.packed] == [one.tolist() for one in bids.packed]
+    assert [one.tolist() for one in again.listed] == [one.tolist() for one in bids.listed]
 
 
 def test_nothing_is_packed_where_first_fit_starts_every_job_or_bids_follow_the_figure() -> None:
     nodes = [{"name": "n[1-8]", "cores": 8}]
     everyone = snapshot(nodes, [{"nodes": 1, "cores_per_node": 2}] * 4)
-    assert bids_of(everyone, StepOptions())[0].packed == ()
-    assert bids_of(contested(), StepOptions(bid_order="figure-4.5"))[0].packed == ()
-    assert len(bids_of(contested(), StepOptions())[0].packed) == 6
+    assert bids_of(everyone, StepOptions())[0].listed == ()
+    assert bids_of(contested(), StepOptions(bid_order="figure-4.5"))[0].listed == ()
+    assert len(bids_of(contested(), StepOptions())[0].listed) == 6
 
 
 def test_jobs_that_want_neighbours_are_packed_on_neighbours() -> None:
@@ -92,7 +92,7 @@ def test_jobs_that_want_neighbours_are_packed_on_neighbours() -> None:
     jobs = [{"nodes": 12, "cores_per_node": 6, "priority": 9}]
     jobs += [{"nodes": 3, "cores_per_node": 5, "contiguous": True, "priority": 8}] * 5
     bids, _ = bids_of(snapshot(nodes, jobs), StepOptions())
-    for packed in bids.packed:
+    for packed in bids.listed:
         assert len(packed) == 4
         for bid in packed.tolist():
             assert (np.diff(bids.table.node[bids.table.entries(bid)]) == 1).all()
@@ -139,12 +139,12 @@ def test_the_best_packings_have_bids_and_come_first() -> None:
     everyone = np.arange(len(window))
     worth = np.array([float(demand.job.priority) for demand in window])
     # The wide job first: 100; the small ones first: much more.
-    orders = [in_order(window, everyone, is_tight=False)] * 7
-    orders.append(in_order(window, everyone[::-1], is_tight=False))
-    options = replace(StepOptions().bids, packings=tuple(orders), worth=worth)
+    orders = [placer_in(window, everyone, is_tight=False)] * 7
+    orders.append(placer_in(window, everyone[::-1], is_tight=False))
+    options = replace(StepOptions().bids, placers=tuple(orders), worth=worth)
     bids = generate_bids(window, Cluster(state.columns, state.topology), options)
-    assert len(bids.packed) == 6
-    sums = [worth[bids.table.job[packed]].sum() for packed in bids.packed]
+    assert len(bids.listed) == 6
+    sums = [worth[bids.table.job[packed]].sum() for packed in bids.listed]
     assert sums == [max(sums), *[100.0] * 5]
 
 
@@ -160,7 +160,7 @@ def test_packings_bid_where_the_time_for_bids_is_up() -> None:
     window = queue_of(cluster, state.reader, StepOptions()).window
     made = packings_of(cluster)[:1]
     asked = iter([False] * len(made))
-    options = replace(StepOptions().bids, packings=made)
+    options = replace(StepOptions().bids, placers=made)
     bids = generate_bids(
         window, Cluster(state.columns, state.topology), options, is_over=lambda: next(asked, True)
     )
@@ -178,7 +178,7 @@ def test_under_tight_caps_every_job_still_bids_where_a_packing_has_it() -> None:
     options = StepOptions(window=60, max_bids=3 * 41, max_bids_per_job=60)
     bids, ground = bids_of(cluster, options)
     assert len(bids.table) <= 3 * 41
-    assert len(bids.packed[0]) == 32
+    assert len(bids.listed[0]) == 32
     priority = [demand.job.priority for demand in bids.table.demands]
     _, start = starts_of(bids, ground, options)
     assert sum(priority[job] for job in bids.table.job[start].tolist()) == best

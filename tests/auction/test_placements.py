@@ -11,7 +11,7 @@ from support.optimum import best_priority_sum
 
 from aucsched import Snapshot
 from aucsched.auction.options import StepOptions
-from aucsched.auction.placements import bound_over_placements
+from aucsched.auction.placement_bound import bound_over_placements
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.auction.step import run_step

@@ -83,7 +83,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_an_award_is_worth_what_highs_finds(
     made: Any, reserve: int, model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settle, settled = vars(strategies)["_settled"], []
+    settle, settled = vars(strategies)["_proved"], []
 
     def counted(instance: Any) -> Any:
         settled.append(result := settle(instance))
@@ -92,10 +92,10 @@ def test_an_award_is_worth_what_highs_finds(
     for seed in range(30):
         cluster = made(seed)
         with monkeypatch.context() as patched:
-            patched.setattr(strategies, "_settled", counted)
+            patched.setattr(strategies, "_proved", counted)
             found = worth_of(cluster, model, reserve)
         with monkeypatch.context() as patched:
-            patched.setattr(strategies, "_settled", lambda _: None)
+            patched.setattr(strategies, "_proved", lambda _: None)
             asked = worth_of(cluster, model, reserve)
         if asked[2]:
             assert found == asked, seed
@@ -132,7 +132,7 @@ def test_jobs_that_counts_choose_are_placed_from_the_hardest_on() -> None:
     options = StepOptions(work_limit=1, **ALONE)
     step = take_step(snapshot(nodes, jobs), options)
     window, cluster = step.decision.window, step.cluster
-    found = attempt.settled(window, cluster, options)
+    found = attempt.placed_by_counts(window, cluster, options)
     assert found is not None
     assert [place is not None and place.nodes.tolist() for place in found[1]] == [[1], [0]]
     assert step.decision.selected == {"J1", "J2"}

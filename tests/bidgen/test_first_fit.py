@@ -12,8 +12,8 @@ from random_snapshots import random_snapshot
 from support.build import snapshot
 
 from aucsched import schedule
+from aucsched.auction.list_scheduling import placer_in
 from aucsched.auction.options import StepOptions
-from aucsched.auction.placements import in_order
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.bidgen import candidates
@@ -46,7 +46,7 @@ def test_a_look_at_few_nodes_changes_no_placement(seed: int, first_look: int, pa
     state = state_of(cluster)
     window = queue_of(cluster, state.reader, StepOptions()).window
     order = np.random.default_rng(seed).permutation(len(window))
-    placer = None if packed is None else in_order(window, order, is_tight=packed)
+    placer = None if packed is None else placer_in(window, order, is_tight=packed)
     with patch.object(candidates, "_FIRST_LOOK", first_look):
         found = FirstFitPlacer(Cluster(state.columns, state.topology, (), placer)).place_all(window)
     expected = Thorough(Cluster(state.columns, state.topology, (), placer)).place_all(window)

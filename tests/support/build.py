@@ -145,6 +145,6 @@ def refuse_awards(patch: pytest.MonkeyPatch, name: str) -> None:
 def all_bid() -> Iterator[None]:
     """Let no pass be settled by counts."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decide_module, "settled", lambda *_: None)
+        patch.setattr(decide_module, "placed_by_counts", lambda *_: None)
         patch.setattr(decide_module, "_stand", lambda *_: False)
         yield

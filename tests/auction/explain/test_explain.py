@@ -15,7 +15,7 @@ from support.run import aucsched, refused
 
 from aucsched import InputError, Job, License, Node, Request, Resources, Snapshot, schedule
 from aucsched.auction.explain.explanation import Explanation, explain
-from aucsched.auction.explain.words import asked, duration
+from aucsched.auction.explain.words import duration, request_words
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.cluster.schedule import Reason
 
@@ -225,7 +225,7 @@ def test_every_part_of_a_request_is_said() -> None:
         "excluded_nodes": "n2", "licenses": {"matlab": 1}, "partition": "debug", "time_limit_s": 5400,
     }  # fmt: skip
     cluster = snapshot(NODES, [job], licenses={"matlab": {"total": 1}})
-    assert asked(cluster.jobs[0]) == [
+    assert request_words(cluster.jobs[0]) == [
         "2 to 3 empty nodes", "12 cores", "at least 2 cores a node", "2 cores a task", "0 to 1 gpu:a a node",
         "2 fpga in all", "10 MiB a core", "1 matlab licence", "consecutive nodes", "at most 1 leaf switch",
         "features x and y", "with n1", "without n2", "partition debug", "for at most 1 h 30 min",

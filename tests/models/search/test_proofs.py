@@ -21,7 +21,7 @@ from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.bounding import find_prices
 from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, Worth
-from aucsched.models.search.proving import best_among, settled
+from aucsched.models.search.proving import best_among, proved_award
 from aucsched.models.search.search_parameters import SearchLimits
 from aucsched.models.solve.lexicographic import WindowSolution, solve_lexicographic
 from aucsched.models.solve.program import IntegerProgram
@@ -236,7 +236,7 @@ def test_without_prices_of_the_relaxation_the_best_is_proved_all_the_same(
     monkeypatch.setattr(highspy.Highs, "run", failed)
     monkeypatch.setattr(proving, "_FIRST_LOOKS", 0)
     limits = SearchLimits(deadline=None, steps=1, seed=0, clock=perf_counter)
-    found = settled(packing, worth, NOTHING, limits)
+    found = proved_award(packing, worth, NOTHING, limits)
     assert asked
     assert found is not None
     assert worth.of(found[0]) == best_by_force(packing, worth)
@@ -250,7 +250,7 @@ def test_few_looks_or_prices_prove_awards_of_the_same_worth(seed: int) -> None:
     for looks in (0, 20_000):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(proving, "_FIRST_LOOKS", looks)
-            found = settled(packing, worth, NOTHING, limits)
+            found = proved_award(packing, worth, NOTHING, limits)
         assert found is not None
         assert worth.of(found[0]) == best_by_force(packing, worth)
 

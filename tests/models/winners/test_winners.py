@@ -19,7 +19,7 @@ from aucsched.formats.auction_file import load_auction
 from aucsched.models.search import operators
 from aucsched.models.winners import determine as determining
 from aucsched.models.winners.determine import winners_of
-from aucsched.models.winners.instance import ProblemInstance, read_lot
+from aucsched.models.winners.instance import ProblemInstance, read_instance
 
 #: A bid, its value exact.
 Exact = tuple[Any, Fraction, Mapping[str, Fraction]]
@@ -330,7 +330,7 @@ def whole_goods(tmp_path_factory: pytest.TempPathFactory) -> ProblemInstance:
     file = tmp_path_factory.mktemp("auction") / "arbitrary.txt"
     file.write_text(auction_text("arbitrary", 1, 350, 81), encoding="utf-8")
     auction = load_auction(file)
-    return read_lot(auction.bids, auction.capacities, auction.groups)
+    return read_instance(auction.bids, auction.capacities, auction.groups)
 
 
 def test_more_work_is_never_worse_among_whole_goods(whole_goods: ProblemInstance) -> None:

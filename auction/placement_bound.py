@@ -9,17 +9,9 @@ nodes that a job could use; a job that wants neighbours stands in one run, so ea
 whole jobs. What jobs ask of switches is left out. The linear program over jobs is solved by HiGHS;
 the bound is computed from its prices, then lowered by how many jobs could start at most. The same
 program in whole numbers chooses jobs for an auction, beside the first reservation.
-
-Bids that are made for each job alone rarely fill the machine together. So jobs are also placed one
-after another by first-fit: a *packing*, in which each placement is a bid. Who is to start is said
-by the greedy rule for knapsacks (Dantzig 1957): jobs by worth divided by what they would pay at the
-prices of the linear program, until they cost as much as all that is free. Of these the hardest to
-place come first: jobs that want neighbours, then those with most gres on a node, then those with
-large shares of nodes (first-fit decreasing, Johnson 1973). If not all fit, this order loses small
-jobs of great worth. So in one packing only jobs that want neighbours come first.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
@@ -28,12 +20,12 @@ import numpy as np
 
 from ..bidgen.candidates import GuardedViews, UsableNodes, most_nodes, runs_of
 from ..bidgen.first_fit import Cluster
-from ..cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, FloatArray, IntArray, Resource
+from ..cluster.resources.capacity import UNLIMITED_MIB, BoolArray, FloatArray, IntArray, Resource
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..cluster.resources.pools import fewest
-from ..models.model import OBJECTIVES, start_weight
+from ..models.model import has_one_worth, worth_of_start
 from ..models.search.bounding import Relaxation, dot
 from ..models.search.packing import Packing, Worth, packing_from
 from ..models.search.proving import proved_soon
@@ -159,8 +151,7 @@ def least_of(demand: Demand, columns: Columns) -> Least:
         chunks, cores = nodes, on_node
     else:
         on_node = demand.least * demand.unit
-        units = nodes * demand.least if demand.units is None else demand.units
-        chunks, cores = max(units, nodes * demand.least), demand.unit
+        chunks, cores = demand.fewest_cores // demand.unit, demand.unit
     # Where a request can be read in several ways, which gres it takes is open.
     is_one = len(demand.variants) == 1
     on_each = tuple((kind, span.minimum) for kind, _, span in variant.gres if is_one and span.minimum)
@@ -313,150 +304,3 @@ class _Rows:
 def _largest(values: IntArray) -> IntArray:
     """Return the largest of some values above 0, each once."""
     return np.unique(values[values > 0])[::-1][:_MOST_SIZES]
-
-
-#: Packings: three at the prices, then others at prices that chance changes so much (standard
-#: deviation of their logarithm); with many jobs fewer packings, so many placements in all.
-_PACKINGS, _NOISE, _PLACED = 12, 0.1, 1200
-#: Shares of what is free that pairs of packings leave out: what is left in pieces holds no job.
-SPARED = (0.0, 0.002, 0.005, 0.01, 0.02, 0.0)
-#: What a job that costs nothing at the prices is taken to cost, as a share of the largest worth.
-_LEAST_COST = 1e-3
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WorthFirst:
-    """Places jobs by rank, on the first nodes that hold them or on those that give least.
-
-    Attributes:
-        ranks: by job id, the least first.
-        is_tight: nodes that give least come first.
-    """
-
-    ranks: Mapping[str, int]
-    is_tight: bool
-
-    def order(self, demands: Sequence[Demand]) -> Sequence[int]:
-        """Return the places of the demands in the order in which they are to be placed."""
-        return sorted(range(len(demands)), key=lambda place: self.ranks[demands[place].job.id])
-
-    def takes_first(self, demand: Demand) -> bool:
-        """Return whether the nodes are taken as they stand."""
-        return not (self.is_tight and not demand.contiguous and demand.max_switches is None)
-
-    def nodes_for(
-        self, demand: Demand, nodes: IntArray, units: IntArray, free: Capacity
-    ) -> Iterator[IntArray]:
-        """Yield the nodes in scan order; of a tight packing those that could give least first."""
-        if not self.takes_first(demand):
-            yield nodes[np.lexsort((free.gres_count[nodes], units))]
-        yield nodes
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Packer:
-    """What packings of some jobs go by; arrays of shape (jobs,).
-
-    Attributes:
-        rank: minus the logarithm of what each job counts for what it pays.
-        cost: what it pays at the prices; ``free``: what all that is free costs.
-        hardness: the hardest to place has the least.
-        is_tied: wants neighbours, few switches or named nodes.
-        worth: what its start counts.
-    """
-
-    rank: FloatArray
-    cost: FloatArray
-    free: float
-    hardness: IntArray
-    is_tied: BoolArray
-    worth: FloatArray
-
-    @classmethod
-    def of(
-        cls, demands: Sequence[Demand], objective: str, columns: Columns, time_limit_s: float
-    ) -> "Packer | None":
-        """Return it for jobs that bid; None: nothing is scarce, or there is no time for prices."""
-        worth = np.array([float(worth_of_start(demand, objective)) for demand in demands])
-        found = costs_of_placements(demands, worth, columns, time_limit_s)
-        if found is None:
-            return None
-        cost, free = found
-        least = _LEAST_COST * float(worth.max(initial=0.0))
-        is_tied = np.array([demand.is_tied for demand in demands], np.bool_)
-        ranks = hardest_first(demands, columns).ranks
-        hardness = np.array([ranks[demand.job.id] for demand in demands], np.int64)
-        ratio = np.log(np.maximum(worth, 1e-300)) - np.log(cost + least)
-        return cls(rank=-ratio, cost=cost, free=free, hardness=hardness, is_tied=is_tied, worth=worth)
-
-    def beside(self, starting: IntArray) -> "Packer":
-        """Return the same after some jobs, by place, have started: what is free costs less."""
-        return replace(self, free=self.free - float(self.cost[starting].sum()))
-
-    def order(
-        self, places: IntArray, noise: FloatArray, spared: float, *, only_tied: bool = False
-    ) -> IntArray:
-        """Return the order in which some jobs are to be placed, as positions among ``places``.
-
-        Args:
-            places: the jobs, ascending; all others start, or do not, whatever becomes of these.
-            noise: what is added to each one's rank, shape (places,).
-            spared: the share of what is free that is not dealt.
-            only_tied: only tied jobs come first, all others by worth for cost.
-        """
-        rank, cost = self.rank[places] + noise, self.cost[places]
-        left = self.free * (1 - spared) * (1 + 1e-9)
-        is_to_start = np.zeros(len(places), np.bool_)
-        order = np.argsort(rank, kind="stable")
-        for place in order.tolist():
-            if cost[place] <= left:
-                left -= cost[place]
-                is_to_start[place] = True
-        if only_tied:
-            is_to_start &= self.is_tied[places]
-        starts = np.flatnonzero(is_to_start)
-        starts = starts[np.argsort(self.hardness[places][starts], kind="stable")]
-        return np.concatenate([starts, order[~is_to_start[order]]])
-
-
-def packings(packer: Packer, demands: Sequence[Demand], seed: int) -> tuple[WorthFirst, ...]:
-    """Return how jobs are packed."""
-    rng = np.random.default_rng(seed)
-    everyone = np.arange(len(demands))
-    count = max(1, min(_PACKINGS, _PLACED // max(len(demands), 1)))
-    plain = packer.order(everyone, np.zeros(len(everyone)), 0.0, only_tied=True)
-    found = [in_order(demands, plain, is_tight=False)]
-    for number in range(count - 1):
-        noise = rng.normal(0.0, _NOISE if number > 1 else 0.0, len(everyone))
-        order = packer.order(everyone, noise, SPARED[number // 2 % len(SPARED)])
-        found.append(in_order(demands, order, is_tight=number % 2 == 1))
-    return tuple(found)
-
-
-def in_order(demands: Sequence[Demand], order: IntArray, *, is_tight: bool) -> WorthFirst:
-    """Return the placer of jobs in an order, places of the demands."""
-    return WorthFirst({demands[place].job.id: at for at, place in enumerate(order.tolist())}, is_tight)
-
-
-def hardest_first(demands: Sequence[Demand], columns: Columns) -> WorthFirst:
-    """Return the tight placer of jobs: tied ones, then by gres on a node, size, largest first."""
-
-    def hardness(place: int) -> tuple[bool, int, int, int]:
-        least = least_of(demands[place], columns)
-        is_tied, gres = demands[place].is_tied, sum(count for _, count in least.gres_on_node)
-        return not is_tied, -gres, -least.nodes * least.cores_on_node, -least.chunks * least.cores
-
-    return in_order(demands, np.array(sorted(range(len(demands)), key=hardness)), is_tight=True)
-
-
-def worth_of_start(demand: Demand, objective: str) -> Fraction | int:
-    """Return what starting a job counts at least, whatever it holds."""
-    if demand.worth is not None:
-        return demand.worth
-    return start_weight(demand.job, objective, demand.fewest_nodes)
-
-
-def has_one_worth(demand: Demand, objective: str) -> bool:
-    """Return whether starting a job counts the same on any number of nodes that it may get."""
-    counts, (_, per_node) = demand.node_counts, OBJECTIVES[objective].times(demand.job.request)
-    return per_node == 0 or counts is None or counts.is_exact
