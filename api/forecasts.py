@@ -136,7 +136,7 @@ def forecast(  # noqa: PLR0913 - what a forecast may know
 
     Raises:
         InputError: a file cannot be read, or a job is not pending.
-        OptionError: a change cannot be made, or an option has no such value.
+        OptionError: a change cannot be made, or an option's value cannot be used.
 
     Examples:
         >>> import aucsched as au

@@ -45,7 +45,7 @@ _PERCENTILES = {"median wait (s)": 50.0, "95th percentile of the wait (s)": 95.0
 
 @dataclass(frozen=True, kw_only=True)
 class Gain(Tabular):
-    """A history as it was, and as simulations of it under backfilling and under auctions are.
+    """A site's history, with simulations of it under backfilling and under auctions.
 
     Figures are over the jobs whose own start is known and that every simulation starts. Differences
     are paired: the same jobs, drawn again by days or weeks (``Resampling``).

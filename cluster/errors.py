@@ -40,7 +40,7 @@ class AucschedError(Exception):
 
 
 class InputError(AucschedError):
-    """A value that cannot be used, and where it stands.
+    """A value that cannot be used, and its place.
 
     Args:
         message: what is wrong, with the value, e.g. ``-1 is below 1``.
@@ -135,7 +135,7 @@ class SolverError(AucschedError):
 
 
 class PolicyError(AucschedError):
-    """Somebody's own policy raised this error's cause; the last line of theirs is named.
+    """A policy of your own raised an error, the cause of this one; the message names its last line.
 
     Examples:
         >>> print(PolicyError("mine:Policy", "its step at 5 s", ValueError("no")))
@@ -153,7 +153,7 @@ class PolicyError(AucschedError):
 
 
 class NobodyError(AucschedError):
-    """The other party did not come, or did not come again, in time.
+    """The other party did not connect, or not again, in time.
 
     Examples:
         >>> isinstance(NobodyError("nobody connected"), AucschedError)

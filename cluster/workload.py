@@ -46,7 +46,7 @@ def basic_priority(rank: int) -> int:
 
 @value_class
 class ArrivingJob:
-    """A job with when it comes and how long it will run, which no scheduler sees.
+    """A job with its arrival and its true run time, which no scheduler sees.
 
     Attributes:
         job: as the queue holds it once it has come; ``submit_time`` is None.

@@ -46,10 +46,10 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class EvolvingClient:
-    """A running job's way to ask for more and to give back.
+    """The connection by which a running job asks for more and gives back.
 
-    Each message is numbered, noted before it is sent, and sent again until answered: the other side
-    does it once. A process that was killed goes on with ``recover``. Threads may share a client.
+    Each message has a number, is kept before it is sent, and is sent again until answered: dynsched
+    acts on it once. After a kill a process continues with ``recover``. Threads may share a client.
 
     Args:
         job: its name, as dynsched knows it.
@@ -60,7 +60,7 @@ class EvolvingClient:
 
     Raises:
         InputError: the journal is another job's, damaged or in use.
-        OptionError: the address is none, or a value is of another type, as in the calls below.
+        OptionError: the address cannot be used, or a value is of another type, also in the calls.
         NobodyError: dynsched does not answer for ``wait_s`` seconds.
 
     >>> with EvolvingClient("job 17", "unix:/run/dynsched", wait_s=0) as client:

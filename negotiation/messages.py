@@ -206,7 +206,7 @@ class NegotiationEndResponse(EndBase, frozen=True, tag="RESPONSE_NEGOTIATION_END
 
 
 class DynState(StrEnum):
-    """Where a request of an application stands.
+    """The state of an application's request.
 
     >>> DynState("pending") is DynState.PENDING
     True

@@ -70,7 +70,7 @@ _NEEDS_NODES = (
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Simulation(RunReport):
-    r"""A finished simulation: who started when under which policy.
+    r"""A finished simulation: when each job started, and under which policy.
 
     ``metrics`` holds every figure by name, times in seconds; ``columns`` a row for each job.
     Not slotted: its columns are computed when first asked for, and kept.

@@ -132,7 +132,7 @@ def plan(
     Raises:
         InputError: the file cannot be read, or the snapshot has no time to compare running jobs'
             ends or reservations with.
-        OptionError: the snapshot is neither one nor a file, or an option has no such value.
+        OptionError: the snapshot is of another type, or an option's value cannot be used.
 
     Examples:
         >>> import aucsched as au

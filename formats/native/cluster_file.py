@@ -243,7 +243,7 @@ def save_snapshot(snapshot: Snapshot, path: str | Path) -> None:
     """Write a snapshot in the native form (``aucsched-snapshot/1``); ``-`` is standard output.
 
     Raises:
-        InputError: the file cannot be written (nothing is left behind), or this is none.
+        InputError: the file cannot be written (no part of it stays), or this is no snapshot.
 
     Examples:
         >>> import aucsched
@@ -318,7 +318,7 @@ def save_workload(workload: ClusterWorkload, path: str | Path) -> None:
     """Write a workload in the native form (``aucsched-workload/1``); ``-`` is standard output.
 
     Raises:
-        InputError: the file cannot be written (nothing is left behind), or this is none.
+        InputError: the file cannot be written (no part of it stays), or this is no workload.
 
     Examples:
         >>> import aucsched
