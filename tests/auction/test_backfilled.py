@@ -127,7 +127,7 @@ def crowded(seed: int) -> Snapshot:
 def test_whatever_backfilling_starts_starts(part: int) -> None:
     """Or a job in its place that asks for the same: it may be the other that has the reservation."""
     more = 0
-    for seed in range(part, 240, 2):
+    for seed in range(part, 120, 2):
         cluster = crowded(seed)
         options = StepOptions(
             reserve=seed % 3,

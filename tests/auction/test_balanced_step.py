@@ -76,7 +76,7 @@ def check_rows(found: Step) -> None:
 
 
 @given(st.integers(0, 10**6), st.sampled_from([*SEARCHES, *((model, {}) for model in AUCTIONS)]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_awards_stay_within_shares_and_beside_kept_cores(seed: int, case: tuple[str, dict[str, Any]]) -> None:
     model, options = case
     cluster = crowded(seed)
@@ -91,7 +91,7 @@ def test_awards_stay_within_shares_and_beside_kept_cores(seed: int, case: tuple[
 @given(st.integers(0, 10**6), st.sampled_from(SEARCHES))
 @example(741, SEARCHES[0])
 @example(20298, SEARCHES[0])  # What first bids leave held one job more than what the optimum over bids left.
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_a_search_is_worth_no_less_than_the_first_bids(seed: int, case: tuple[str, dict[str, Any]]) -> None:
     model, options = case
     cluster = crowded(seed)
@@ -111,7 +111,7 @@ def test_a_search_is_worth_no_less_than_the_first_bids(seed: int, case: tuple[st
 @example(354)
 @example(7526)
 @example(1156)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_the_greedy_award_is_the_first_bids(seed: int) -> None:
     cluster = crowded(seed)
     found = take_step(cluster, GREEDY)

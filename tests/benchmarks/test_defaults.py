@@ -15,14 +15,10 @@ def _other_work_does_not_end_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(options, "TIME_LIMIT_S", 60.0)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_every_command_decides_what_schedule_decides(seed: int) -> None:
-    assert differing(seed) == []
-
-
-@pytest.mark.parametrize("tens", range(30))
-def test_in_300_of_300_cases(tens: int) -> None:
-    assert [found for seed in range(10 * tens, 10 * tens + 10) if (found := differing(seed))] == []
+@pytest.mark.parametrize("part", range(8))
+def test_every_command_decides_what_schedule_decides(part: int) -> None:
+    """``benchmarks/defaults.py`` does it for 300."""
+    assert [found for seed in range(part, 64, 8) if (found := differing(seed))] == []
 
 
 def test_in_these_cases_reservations_and_backfilling_matter() -> None:
