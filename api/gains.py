@@ -17,11 +17,11 @@ from ..cluster.tabular import Tabular
 from ..cluster.text import plural
 from ..cluster.workload import ClusterWorkload
 from ..formats.native.cluster_file import load_workload
+from ..simulation.events import DAY_S
 from ..simulation.nodes.node_policies import NodeOptions, play
 from ..simulation.nodes.node_result import NodeSimulation
-from ..simulation.result import bounded_slowdown
+from ..simulation.report import bounded_slowdown
 from ..simulation.waits import (
-    DAY_S,
     STATISTICS,
     UTILISATION,
     Difference,
@@ -137,10 +137,7 @@ class Gain(Tabular):
     @cached_property
     def _slowdowns(self) -> dict[str, Floats]:
         run = self._run[self.compared]
-        return {
-            name: np.array(list(map(bounded_slowdown, waits.tolist(), run.tolist())))
-            for name, waits in self.waits.items()
-        }
+        return {name: bounded_slowdown(waits, run) for name, waits in self.waits.items()}
 
     @cached_property
     def figures(self) -> list[dict[str, Any]]:

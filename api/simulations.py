@@ -34,7 +34,8 @@ from ..simulation.logs.reservations import class_limits
 from ..simulation.nodes.node_policies import NodeOptions, play
 from ..simulation.own_policy import Factory, name_of
 from ..simulation.policy_names import naming_as_typed, policy_with_parameters, with_parameters
-from ..simulation.result import BOUND_S, Simulation
+from ..simulation.report import bounded_slowdown
+from ..simulation.result import Simulation
 from ..simulation.simulate_options import (
     READ_ON_LOGS,
     OrderOptions,
@@ -283,7 +284,7 @@ def row_of(policy: str, results: Sequence[Simulation]) -> BoardRow:
     if len(results) == 1:
         one = results[0]
         drawn, everybody = Resampling(one.submit), np.ones(len(one.submit), bool)
-        slowdown = np.maximum(1, (one.wait + one.run) / np.maximum(one.run, BOUND_S))
+        slowdown = bounded_slowdown(one.wait, one.run)
         row["blocks"] = drawn.blocks
         intervals = {"bounded_slowdown_interval": (slowdown, 1.0), "wait_interval_s": (one.wait, 0.0)}
         for name, (values, least) in intervals.items():

@@ -15,6 +15,7 @@ from ..cluster.resources.demand import Demand, DemandReader
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import did_you_mean, plural
+from ..cluster.workload import BOUND_S
 from ..models.model import Model
 from .options import StepOptions
 
@@ -138,8 +139,6 @@ def _never_starts(job: Job, model: type[Model]) -> Refusal | None:
     return Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=missing) if missing else None
 
 
-#: Bounded slowdown counts shorter run times as this many seconds.
-SHORTEST_S = 10.0
 #: Worth of a second of the shortest job's wait: integers, as the auctions compare them exactly.
 _STEPS = 1_000_000
 
@@ -158,8 +157,8 @@ def worth_of(job: Job, waited_s: float, used_share: float = 1.0) -> int:
     """
     if job.time_limit_s is None:
         return 1
-    length = max(job.time_limit_s * used_share, SHORTEST_S)
-    saved = sqrt(sqrt(1.0 + max(waited_s, 0.0) / length)) * SHORTEST_S / length
+    length = max(job.time_limit_s * used_share, BOUND_S)
+    saved = sqrt(sqrt(1.0 + max(waited_s, 0.0) / length)) * BOUND_S / length
     return max(1, round(_STEPS * saved))
 
 

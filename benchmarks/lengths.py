@@ -15,7 +15,7 @@ import numpy as np
 from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.counts import LOOPS, play_compiled
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.result import BOUND_S
+from aucsched.simulation.report import bounded_slowdown
 from aucsched.simulation.simulate_options import PolicyOptions
 
 #: Jobs of the longest log, of one that is sealed, and of the deep one.
@@ -81,7 +81,7 @@ def played(log: Workload, policy: str) -> tuple[float, float, float, float, int]
         raise SystemExit("numba is not installed: no loop is compiled")
     submit, run, start = np.array(log.requests.submit), np.array(log.run), np.array(starts)
     wait = start - submit
-    slowdown = np.maximum(1, (wait + run) / np.maximum(run, BOUND_S))
+    slowdown = bounded_slowdown(wait, run)
     waiting = np.arange(1, len(log) + 1) - np.searchsorted(np.sort(start), submit, side="right")
     return seconds, wait.mean(), wait.max(), slowdown.mean(), int(waiting.max())
 

@@ -20,6 +20,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from against_slurm import Ran, figures, read_log
 from slurm_host import missing, missing_clock
 from slurm_run import record
@@ -27,7 +28,7 @@ from slurm_run import record
 from aucsched import ArrivingJob, ClusterWorkload, Job, Request
 from aucsched.cluster.workload import basic_priority
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.result import bounded_slowdown
+from aucsched.simulation.report import bounded_slowdown
 from aucsched.simulation.workloads.named_clusters import EvenCluster, stream, uniform_arrivals
 
 _CLUSTER = EvenCluster(nodes=16, cores=4)
@@ -136,7 +137,7 @@ def columns(workload: ClusterWorkload, ran: Mapping[str, Ran]) -> dict[str, floa
     """Return mean and longest wait (s), mean bounded slowdown and utilisation of a run."""
     # Slurm adds its own seconds to a run: the work of a list is the same under all modes.
     held = [(one.start_s - one.submit_s, one.end_s - one.start_s) for one in ran.values()]
-    slowdown = [bounded_slowdown(wait, run) for wait, run in held]
+    slowdown = bounded_slowdown(*np.array(held, np.float64).T).tolist()
     found = figures(workload, ran)
     return {
         "mean": found["mean wait, s"],

@@ -35,6 +35,8 @@ FIRST_PRIORITY = 4_294_901_760
 SHORTEST_RUN_S = 1e-3
 #: Members that a workload has otherwise than a snapshot.
 _OWN = ("name", "jobs", "notes")
+#: Bounded slowdown counts shorter run times as this many seconds.
+BOUND_S = 10.0
 _TIME = Number(f"a time from 0 to {LARGEST_COUNT} s", least=0, most=LARGEST_COUNT, is_short=True)
 _POSITIVE = Number(f"above 0 and at most {LARGEST_COUNT}", above=0, most=LARGEST_COUNT)
 

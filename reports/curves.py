@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..api.simulations import OURS, on_edge
 from ..formats.swf import SwfLog
+from ..simulation.events import DAY_S, HOUR_S, WEEK_S
 from ..simulation.evolving.evolving_report import EvolvingRun, waits_by_type
 from ..simulation.log_columns import Workload
 from ..simulation.result import Simulation
@@ -98,7 +99,6 @@ def _draw_waiting(axes: Axes, result: Simulation, seconds: float) -> None:
     count_axis(axes)
 
 
-_DAY_S, _WEEK_S = 86_400, 604_800
 #: More labels than these do not fit side by side.
 _LABELS = 10
 
@@ -161,9 +161,9 @@ def _draw_hours(axes: Axes, workload: Workload, log: SwfLog) -> None:
 def _draw_load(axes: Axes, workload: Workload) -> None:
     """Draw the work submitted in each week or day, as a share of the machine."""
     submit = np.asarray(workload.requests.submit, dtype=np.float64)
-    unit, width = ("week", _WEEK_S) if submit[-1] > 8 * _WEEK_S else ("day", _DAY_S)
-    if submit[-1] < 3 * _DAY_S:
-        unit, width = "hour", 3600
+    unit, width = ("week", WEEK_S) if submit[-1] > 8 * WEEK_S else ("day", DAY_S)
+    if submit[-1] < 3 * DAY_S:
+        unit, width = "hour", HOUR_S
     work = np.asarray(workload.run, dtype=np.float64) * np.asarray(workload.requests.size)
     submitted = np.bincount((submit // width).astype(int), weights=work)
     load = submitted * (100 / (workload.requests.processors * width))
@@ -261,7 +261,7 @@ def draw_board(logs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path | Non
 
 
 def _point(row: Mapping[str, Any]) -> tuple[float, float]:
-    return row["wait_max_s"] / 3600, row["bounded_slowdown_mean"]
+    return row["wait_max_s"] / HOUR_S, row["bounded_slowdown_mean"]
 
 
 def _name_points(axes: Axes, points: Mapping[tuple[float, float], Sequence[str]]) -> None:

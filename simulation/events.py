@@ -12,6 +12,9 @@ from heapq import heappop, heappush
 from math import floor
 from typing import NamedTuple
 
+#: Seconds of an hour, a day and a week.
+HOUR_S, DAY_S, WEEK_S = 3600, 86_400, 7 * 86_400
+
 
 class EventKind(IntEnum):
     """Kinds in the order in which one time stamp handles them; the gaps are for kinds to come."""

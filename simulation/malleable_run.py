@@ -31,6 +31,7 @@ from ..negotiation.malleable.application_columns import (
 from ..negotiation.malleable.harvesting import on_arrival, on_end, remember, remove
 from ..negotiation.malleable.malleable_policies import IschedulerPolicy
 from .backfilling.easy import Easy
+from .events import HOUR_S
 from .log_columns import Workload
 from .logs.counts import simulate_counts
 from .report import FORMAT, RunReport, metric_lines, speed_line
@@ -228,7 +229,6 @@ def record(log: FloatTable, tally: Ints, now: float, job: int, count: int) -> No
 #: So many jobs take 1 s in plain Python; loading the loop takes 0.25 s, compiling it first 9 s.
 PLAY = Entry(play, "integrated scheduling", many=20_000)
 
-_HOUR_S = 3600.0
 _DIGITS = 6
 _TIMES = ("wait", "execution", "total")
 _ROWS = {
@@ -309,7 +309,7 @@ class Outcome(RunReport):
             column = getattr(self, name)
             figures = {"mean": column.mean(), "std": column.std(), "max": column.max()}
             values |= {f"{name}_{figure}_s": float(value) for figure, value in figures.items()}
-        values["throughput_per_h"] = jobs * _HOUR_S / self.makespan
+        values["throughput_per_h"] = jobs * HOUR_S / self.makespan
         values["cpu_utilization"] = self.processor_s / (self.makespan * self.workload.requests.processors)
         values["harvest_success_rate"] = successes / attempts if attempts else None
         values["harvest_events_per_job"] = events / jobs

@@ -1,14 +1,97 @@
-"""What the outcomes of all runs have: tables for people, CSV and JSON."""
+"""What the outcomes of all runs have: figures, tables for people, CSV and JSON.
+
+Sums are correctly rounded (``math.fsum``), so that a figure does not depend on the machine that
+adds. Standard deviations are of the population: a simulation's jobs are all there are.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from math import fsum, inf, sqrt
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..cluster.tabular import Tabular
+from ..cluster.workload import BOUND_S
 from ..formats.swf import number_text
 from ..formats.writing import csv_field
 
 FORMAT = "aucsched-simulation/1"
+
+Column = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """Step functions: entry i holds from ``times[i]``, after its pass, up to ``times[i + 1]``.
+
+    Attributes:
+        times: in seconds, rising; the last is the end of everything.
+        used: processors that jobs hold.
+        waiting: jobs submitted and not started.
+    """
+
+    times: Column
+    used: Column
+    waiting: Column
+
+    @classmethod
+    def of(cls, moments: Column, used: Column, waiting: Column) -> Self:
+        """Return what changes at some moments, in any order, add up to."""
+        times, place = np.unique(moments, return_inverse=True)
+        return cls(
+            times=times,
+            used=np.cumsum(np.bincount(place, weights=used)),
+            waiting=np.cumsum(np.bincount(place, weights=waiting)),
+        )
+
+    def lost_s(self, processors: int, until: float = inf) -> float:
+        """Return the processor-seconds idle while a job waited (Nagendra, 7), up to a time."""
+        idle = np.where(self.waiting > 0, processors - self.used, 0)
+        return sum_of(idle[:-1] * np.diff(np.minimum(self.times, until)))
+
+    def mean(self, values: Column, edges: Column) -> Column:
+        """Return the time-weighted means of a step function between neighbouring edges."""
+        whole = np.concatenate([[0.0], np.cumsum(values[:-1] * np.diff(self.times))])
+        means: Column = np.diff(np.interp(edges, self.times, whole)) / np.diff(edges)
+        return means
+
+    def most(self, values: Column, edges: Column) -> Column:
+        """Return the largest values of a step function between neighbouring edges."""
+        first = np.maximum(np.searchsorted(self.times, edges[:-1], side="right") - 1, 0)
+        last = np.maximum(np.searchsorted(self.times, edges[1:], side="left"), first + 1)
+        return np.array([values[i:j].max() for i, j in zip(first, last, strict=True)])
+
+
+def bounded_slowdown(wait: Column, run: Column) -> Column:
+    """Return bounded slowdowns: shorter runs count as BOUND_S seconds; they are 1 or more."""
+    bounded: Column = np.maximum(1, (wait + run) / np.maximum(run, BOUND_S))
+    return bounded
+
+
+def sum_of(column: Column) -> float:
+    """Return the sum of a column."""
+    return fsum(column.tolist())
+
+
+def ratio(part: float | None, whole: float) -> float | None:
+    """Return a part of a whole, None where either is missing."""
+    return None if part is None or not whole else part / whole
+
+
+def mean_of(values: Sequence[float]) -> float | None:
+    """Return the mean of values, None of no value."""
+    return fsum(values) / len(values) if values else None
+
+
+def mean_and_std(column: NDArray[Any]) -> tuple[float | None, float | None]:
+    """Return mean and standard deviation of a column, None where it is empty."""
+    if not len(column):
+        return None, None
+    mean = sum_of(column) / len(column)
+    return mean, sqrt(sum_of((column - mean) ** 2) / len(column))
 
 
 class RunReport(Tabular):

@@ -1,13 +1,9 @@
-"""A finished simulation: the machine's use, its metrics (Soner, 7.4; Nagendra, 7), its files.
+"""A finished simulation: the machine's use, its metrics (Soner, 7.4; Nagendra, 7), its files."""
 
-Sums are correctly rounded (``math.fsum``), so that a figure does not depend on the machine that
-adds. Standard deviations are of the population: a simulation's jobs are all there are.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import fsum, sqrt
+from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -19,15 +15,26 @@ from ..cluster.tabular import chart as drawing
 from ..cluster.text import plural
 from ..cluster.value_types import shortest
 from ..formats.swf import SwfField, SwfLog, number_text
+from .events import HOUR_S
 from .log_columns import Workload, describe_dropped
 from .placement import Runs, Stay, lowest_first
-from .report import FORMAT, RunReport, count_lines, metric_lines, speed_line
+from .report import (
+    FORMAT,
+    Column,
+    RunReport,
+    Timeline,
+    bounded_slowdown,
+    count_lines,
+    mean_and_std,
+    metric_lines,
+    ratio,
+    speed_line,
+    sum_of,
+)
 from .stepping import LEFT_WAITING, NEVER, StoppedRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Column = NDArray[np.float64]
 
 #: The columns of Batsim 4's ``…_jobs.csv``.
 BATSIM_COLUMNS = (
@@ -35,10 +42,6 @@ BATSIM_COLUMNS = (
     "final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,"
     "allocated_resources,consumed_energy,metadata"
 )
-
-#: Bounded slowdown counts shorter run times as this many seconds.
-BOUND_S = 10.0
-_HOUR_S = 3600
 
 #: Metrics of a summary.
 _SUMMARY = (
@@ -182,7 +185,7 @@ class Simulation(RunReport):
         return CutShort(start=runs[:, 1], end=runs[:, 2], size=size, waits=np.ones(len(runs)))
 
     @cached_property
-    def timeline(self) -> "Timeline":
+    def timeline(self) -> Timeline:
         """The machine's use over time."""
         submit = np.asarray(self.workload.requests.submit, dtype=np.float64)
         cut, still = self.cut_short, np.zeros(len(self.start))
@@ -210,29 +213,29 @@ class Simulation(RunReport):
         values: dict[str, Any] = {
             "makespan_s": shortest(self.makespan) if len(self.started) else None,
             "theoretical_runtime_s": theoretical,
-            "cpu_utilization": _ratio(theoretical, self.makespan),
+            "cpu_utilization": ratio(theoretical, self.makespan),
         }
         response = self.wait + self.run
         columns = {
             "wait": ("_s", self.wait),
             "response": ("_s", response),
             "slowdown": ("", response / self.run),
-            "bounded_slowdown": ("", np.maximum(1, response / np.maximum(self.run, BOUND_S))),
+            "bounded_slowdown": ("", bounded_slowdown(self.wait, self.run)),
         }
         for name, (unit, column) in columns.items():
             values[f"{name}_mean{unit}"], values[f"{name}_std{unit}"] = mean_and_std(column)
             values[f"{name}_max{unit}"] = shortest(float(column.max())) if len(column) else None
         area = self.run * self.size
-        values["response_weighted_by_width_s"] = _ratio(_sum(self.size * response), _sum(self.size))
-        values["slowdown_weighted_by_area"] = _ratio(_sum(area * (response / self.run)), _sum(area))
-        values["throughput_per_h"] = _ratio(len(self.started) * _HOUR_S, self.makespan)
-        processors = self.workload.requests.processors
-        values["loss_of_capacity"] = _ratio(self.timeline.lost_s(processors), processors * self.makespan)
+        values["response_weighted_by_width_s"] = ratio(sum_of(self.size * response), sum_of(self.size))
+        values["slowdown_weighted_by_area"] = ratio(sum_of(area * (response / self.run)), sum_of(area))
+        values["throughput_per_h"] = ratio(len(self.started) * HOUR_S, self.makespan)
+        processors, makespan = self.workload.requests.processors, self.makespan
+        values["loss_of_capacity"] = ratio(self.timeline.lost_s(processors, makespan), processors * makespan)
         return values | dict.fromkeys(_NEEDS_NODES)
 
     def _theoretical_s(self) -> float:
         """Return (7.2), over the jobs that started."""
-        return _sum(self.run * self.size) / self.workload.requests.processors
+        return sum_of(self.run * self.size) / self.workload.requests.processors
 
     @property
     def columns(self) -> dict[str, list[Any]]:
@@ -373,74 +376,6 @@ class CutShort:
     end: Column
     size: Column
     waits: Column
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeline:
-    """Step functions: entry i holds from ``times[i]``, after its pass, up to ``times[i + 1]``.
-
-    Attributes:
-        times: in seconds, rising; the last is the end of everything.
-        used: processors that jobs hold.
-        waiting: jobs submitted and not started.
-    """
-
-    times: Column
-    used: Column
-    waiting: Column
-
-    @classmethod
-    def of(cls, moments: Column, used: Column, waiting: Column) -> Self:
-        """Return what changes at some moments, in any order, add up to."""
-        times, place = np.unique(moments, return_inverse=True)
-        return cls(
-            times=times,
-            used=np.cumsum(np.bincount(place, weights=used)),
-            waiting=np.cumsum(np.bincount(place, weights=waiting)),
-        )
-
-    def lost_s(self, processors: int) -> float:
-        """Return the processor-seconds that were idle while a job waited (Nagendra, chapter 7)."""
-        idle = np.where(self.waiting > 0, processors - self.used, 0)
-        return _sum(idle[:-1] * np.diff(self.times))
-
-    def mean(self, values: Column, edges: Column) -> Column:
-        """Return the time-weighted means of a step function between neighbouring edges."""
-        whole = np.concatenate([[0.0], np.cumsum(values[:-1] * np.diff(self.times))])
-        means: Column = np.diff(np.interp(edges, self.times, whole)) / np.diff(edges)
-        return means
-
-    def most(self, values: Column, edges: Column) -> Column:
-        """Return the largest values of a step function between neighbouring edges."""
-        first = np.maximum(np.searchsorted(self.times, edges[:-1], side="right") - 1, 0)
-        last = np.maximum(np.searchsorted(self.times, edges[1:], side="left"), first + 1)
-        return np.array([values[i:j].max() for i, j in zip(first, last, strict=True)])
-
-
-def bounded_slowdown(wait_s: float, run_s: float) -> float:
-    """Return the bounded slowdown: shorter runs count as BOUND_S seconds; it is 1 or more."""
-    return max(1.0, (wait_s + run_s) / max(run_s, BOUND_S))
-
-
-def _sum(column: Column) -> float:
-    return fsum(column.tolist())
-
-
-def _ratio(part: float | None, whole: float) -> float | None:
-    return None if part is None or not whole else part / whole
-
-
-def mean_of(values: Sequence[float]) -> float | None:
-    """Return the mean of values, None of no value."""
-    return fsum(values) / len(values) if values else None
-
-
-def mean_and_std(column: NDArray[Any]) -> tuple[float | None, float | None]:
-    """Return mean and standard deviation of a column, None where it is empty."""
-    if not len(column):
-        return None, None
-    mean = _sum(column) / len(column)
-    return mean, sqrt(_sum((column - mean) ** 2) / len(column))
 
 
 def batsim_csv(result: Simulation) -> str:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cluster.text import plural
+from .events import DAY_S
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 Statistic = Callable[[Iterable[float | None]], float | None]
-DAY_S = 86_400.0
 #: The one figure that is a share: its differences are percentage points.
 UTILISATION = "utilisation (%)"
 #: Histories of at least so many weeks are drawn anew by weeks, shorter ones by days.

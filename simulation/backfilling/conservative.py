@@ -25,9 +25,8 @@ from ...cluster.kernels.harness import Column, Floats, Ints, kernel
 from ...cluster.timeline.count_profile import CountProfile, ProfileColumns, add, advance, earliest, most, runs
 from ..log_columns import LogColumns, Requests
 from ..stepping import Changes, CountPolicy, Resort
+from .easy import ROUNDED
 
-#: Of a time, more than what one sum and one difference round.
-ROUNDED = 4e-16
 #: Places of ``counts``: waiting jobs, and which state of the schedule ``known`` speaks of.
 WAITING, VERSION, COUNTED = 0, 1, 2
 

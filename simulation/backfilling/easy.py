@@ -44,7 +44,7 @@ from .deep_queue import (
 DEEPER, DEEPER_PLAIN = 256, 2048
 #: until it is this shallow again.
 SHALLOW = 64
-#: More than one unit in the last place.
+#: Of a time, more than what one sum and one difference round.
 ROUNDED = 4e-16
 #: Places of ``counts``: free processors, running jobs, waiting ones, what the head leaves free at
 #: its shadow time, whether that is known, and jobs that the present step has started.

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..events import DAY_S, WEEK_S
 from ..log_columns import Requests
 from ..run_times import RunTimes
 from ..stepping import Changes, Resort
@@ -24,7 +25,6 @@ from .easy import FREE, STARTED, Easy, release, start
 
 #: Seconds that a job's first, second, … correction adds to its prediction (Tsafrir and others).
 CORRECTIONS_S = (60, 300, 900, 1800, 3600, 7200, 18_000, 36_000, 72_000, 180_000, 360_000)
-_DAY_S, _WEEK_S = 86_400, 604_800
 
 
 class EstimatePredictor:
@@ -176,7 +176,7 @@ class Regression(EstimatePredictor):
         last = [min(run, estimate) for run in reversed(history.last)]
         three = [*last, estimate, estimate, estimate][:3]
         elapsed = [now - began for began, _ in history.running.values()]
-        day, week = 2 * pi * (now % _DAY_S) / _DAY_S, 2 * pi * (now % _WEEK_S) / _WEEK_S
+        day, week = 2 * pi * (now % DAY_S) / DAY_S, 2 * pi * (now % WEEK_S) / WEEK_S
         plain = np.array(
             [
                 *three,

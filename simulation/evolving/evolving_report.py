@@ -4,15 +4,15 @@ from dataclasses import dataclass, field
 from math import fsum, inf
 from typing import Any
 
+import numpy as np
+
 from ...cluster.text import plural
 from ...negotiation.evolving.fairness import delays_document
 from ...negotiation.evolving.iteration import CountGrant, CountRequest, Held, RequestOutcome
-from ..report import FORMAT, RunReport, count_lines, shown
-from ..result import bounded_slowdown, mean_of
+from ..events import HOUR_S
+from ..report import FORMAT, RunReport, bounded_slowdown, count_lines, mean_of, ratio, shown
 from ..workloads.evolving import EvolvingJob, EvolvingWorkload
 from .evolving_options import EvolvingOptions
-
-_HOUR_S = 3600.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -145,18 +145,19 @@ def evolving_metrics(run: EvolvingRun) -> dict[str, float | None]:
     makespan = max((played.end_s for played in jobs), default=0.0) - first
     waits = [_wait(played) for played in jobs]
     responses = [played.end_s - played.job.arrival_s for played in jobs]
-    slowdowns = [bounded_slowdown(_wait(played), played.end_s - played.start_s) for played in jobs]
+    runs = [played.end_s - played.start_s for played in jobs]
+    slowdowns = bounded_slowdown(np.array(waits), np.array(runs)).tolist()
     held = fsum(played.core_s for played in jobs) + run.lost_core_s
     static = fsum(played.job.cores * played.job.static_s for played in jobs)
     return {
         "makespan_s": makespan if jobs else None,
         "theoretical_runtime_s": static / cores,
-        "cpu_utilization": held / (cores * makespan) if makespan else None,
+        "cpu_utilization": ratio(held, cores * makespan),
         "wait_mean_s": mean_of(waits),
         "wait_max_s": max(waits, default=None),
         "response_mean_s": mean_of(responses),
         "bounded_slowdown_mean": mean_of(slowdowns),
-        "throughput_per_h": len(jobs) * _HOUR_S / makespan if makespan else None,
+        "throughput_per_h": ratio(len(jobs) * HOUR_S, makespan),
     }
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.kernels.harness import Floats, FloatTable, Ints
 from ...cluster.text import plural
+from ..events import DAY_S
 from ..run_times import FADING, RunTimes
 from ..workloads.imported import LoggedJob
 from .calibration import LEVELS, LOWER, MIDDLE, SHORTEST_S, UPPER, Calibrator, Features
@@ -31,7 +32,7 @@ _ALIKE = 0.7
 _ARRIVALS, _KNOWN = 400, 50
 #: Jobs that are known of the past at most.
 _PAST = 20_000
-_DAY_S, _WEEK, _DAYS = 86_400.0, 7, 28
+_WEEK, _DAYS = 7, 28
 #: A job without a limit, in seconds: longer than any that is played.
 _NO_LIMIT_S = 1e9
 #: Seconds of the shortest limit.
@@ -360,12 +361,12 @@ class Forecaster:
             first = last
         known = slice(first, last)
         span = 0.0 if first == last else now - float(jobs.came[first])
-        days, weeks = min(int(span / _DAY_S), _DAYS), min(int(span / _DAY_S / _WEEK), _DAYS // _WEEK)
+        days, weeks = min(int(span / DAY_S), _DAYS), min(int(span / DAY_S / _WEEK), _DAYS // _WEEK)
         chosen, of_week = self._share_of_day
         back = 1.0 + np.floor(chosen * days)
         if weeks:
             back = np.where(of_week < 0.5, _WEEK * (1.0 + np.floor(chosen * weeks)), back)  # noqa: PLR2004
-        moments = now - (back * _DAY_S if days else (1.0 - chosen) * span)
+        moments = now - (back * DAY_S if days else (1.0 - chosen) * span)
         run = np.where(jobs.run[known] >= 0, jobs.run[known], 0.5 * jobs.limit[known])
         came = jobs.taken(known, run=run, share=jobs.share[known], chance=np.zeros((0, 0)))
         return Past(came._replace(submit=jobs.came[known]), moments)

@@ -13,8 +13,7 @@ from ...cluster.kernels.column_operations import insert, insert_pair, pop, push,
 from ...cluster.kernels.harness import Column, Floats, FloatTable, Ints, IntTable, kernel
 from ...cluster.timeline.count_profile import ProfileColumns, add, earliest
 from ..promised.awards import cost, is_too_much
-from ..promised.promise_plan import window
-from ..promised.promise_state import OVERDUE, SHARE
+from ..promised.promise_plan import OVERDUE, SHARE, window
 
 #: What futures play: EASY, conservative backfilling (of one pool), ``--objective response`` with
 #: promises, and the same where promises are withdrawn under overload (promised/awards.py).

@@ -24,7 +24,7 @@ from ..backfilling.easy import QUEUED, EasyState
 from ..backfilling.easy import step as step_easy
 from ..log_columns import LogColumns, Requests, Workload
 from ..promised.log_auction import step as step_promised
-from ..promised.promise_state import PromisedState
+from ..promised.promise_plan import PromisedState
 from ..stepping import NEVER, REPORT_EVERY, Changes, CountPolicy, PolicyWrapper, StoppedRun
 
 

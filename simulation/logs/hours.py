@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from math import inf, isnan, nextafter
 
 from ...cluster.errors import OptionError
+from ..events import DAY_S, WEEK_S
 
-DAY_S = 86_400
-WEEK_S = 7 * DAY_S
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 ALWAYS = "always"
 

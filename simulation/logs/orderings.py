@@ -10,6 +10,7 @@ from math import inf, log, log2, log10, sqrt
 import numpy as np
 
 from ...cluster.errors import OptionError
+from ..events import DAY_S, WEEK_S
 from ..log_columns import Requests
 from ..stepping import Resort
 
@@ -152,11 +153,10 @@ class FlexiblePriorities:
 
     def keys(self, requests: Requests) -> list[float]:
         """Return the jobs' keys, the smallest first."""
-        day = 86_400
         # A log may name no groups.
         groups = requests.group or [-1] * len(requests.submit)
         return [
-            self.scheduler * submit / day
+            self.scheduler * submit / DAY_S
             - self.admin * (self.of_user.get(user, 0) + self.of_group.get(group, 0))
             - self.user * weight
             for submit, user, group, weight in zip(
@@ -219,8 +219,8 @@ class MultifactorWeights:
     age: float = 1000
     size: float = 1000
     fairshare: float = 1000
-    age_max_s: float = 86_400
-    half_life_s: float = 604_800
+    age_max_s: float = DAY_S
+    half_life_s: float = WEEK_S
 
     def __post_init__(self) -> None:
         _check_numbers(self, "--multifactor", asdict(self), above=("age_max_s", "half_life_s"))

@@ -4,8 +4,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import fsum
 from typing import TypeAlias
+
+import numpy as np
 
 from ...cluster.errors import AwardError, OptionError, errors_of_policy
 from ...cluster.nodes import Resources
@@ -18,7 +19,8 @@ from ..backfilling.predicted import Predicted
 from ..log_columns import Requests, Workload
 from ..own_policy import ActiveJob, MachineView, Policy, QueuedJob, is_own, own_policy, stepped
 from ..promised.log_auction import LogAuction
-from ..result import Simulation, bounded_slowdown
+from ..report import bounded_slowdown, sum_of
+from ..result import Simulation
 from ..simulate_options import RENAMED, PolicyOptions
 from ..stepping import Changes, CountPolicy, PolicyWrapper, Resort, StoppedRun
 from .counts import CheckedPolicy, simulate_counts
@@ -118,8 +120,7 @@ class Adaptive(CountPolicy):
         policy = POLICIES[name](requests.taken(in_order), None, self._options)
         policy.job_at = in_order
         starts = simulate_counts(workload, policy)
-        waits = (start - begun for start, begun in zip(starts, submit, strict=True))
-        return fsum(map(bounded_slowdown, waits, run)) / len(jobs)
+        return sum_of(bounded_slowdown(np.subtract(starts, submit), np.array(run))) / len(jobs)
 
 
 POLICIES: dict[str, Made] = {

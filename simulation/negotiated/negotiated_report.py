@@ -14,12 +14,11 @@ from ...negotiation.job_records import JobReport, Known
 from ...negotiation.messages import ResourceOffer, ResponseResourceOffer, UrgentJobResponse
 from ...negotiation.pair import Sent
 from ...negotiation.runtime.settings import RuntimeSettings
-from ..report import RunReport
-from ..result import Timeline, mean_of
+from ..events import HOUR_S
+from ..report import RunReport, Timeline, mean_of, ratio
 from .plays import Play
 
 FORMAT = "aucsched-negotiation/1"
-_HOUR_S = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,10 +149,10 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
         "wait_max_s": max(waits, default=None),
         "response_mean_s": mean_of(responses),
         "response_max_s": max(responses, default=None),
-        "utilization": held / (nodes * makespan) if makespan else None,
+        "utilization": ratio(held, nodes * makespan),
         "work_bound_s": work_node_s / nodes,
         "loss_of_capacity": _lost_s(result, nodes * parts) / (nodes * parts * makespan) if makespan else None,
-        "throughput_per_h": len(jobs) * _HOUR_S / makespan if makespan else None,
+        "throughput_per_h": ratio(len(jobs) * HOUR_S, makespan),
         "transactions": len(result.attempts),
         "attempts_mean": mean_of(list(result.attempts)),
         "messages": len(result.sent),

@@ -22,6 +22,7 @@ from ...negotiation.batch.batch_state import Arrival
 from ...negotiation.job_records import MapEntry, NodeCount, run_time_s
 from ...negotiation.runtime.runtime_machine import MachineState, empty_machine
 from ...negotiation.speedup import LINEAR, model_text, relative_speed
+from ..events import HOUR_S
 from ..workloads.esp import FULL_MACHINE_S, comes_s, numbered_jobs
 from ..workloads.named_clusters import node_names
 from .eligibility import PartitionNodes
@@ -118,7 +119,6 @@ def esp_play(
     return Play(name="esp", nodes=names, partitions={"": names}, arrivals=tuple(found))
 
 
-_HOUR_S = 3600
 #: A budget that is met to the last digit is met.
 _ROUNDING = 1e-9
 #: Jobs of this quality of service are urgent.
@@ -324,14 +324,14 @@ def _within_budget(entry: MapEntry, budget_core_h: float | None, members: Sequen
     if budget_core_h is None:
         return entry
     cores = max(node.total.cores for node in members)
-    most_node_s = budget_core_h * _HOUR_S / cores
+    most_node_s = budget_core_h * HOUR_S / cores
     affordable = 0
     for count in range(entry.min_nodes, entry.max_nodes + 1):
         if count * run_time_s(entry, count) > most_node_s * (1 + _ROUNDING):
             break
         affordable = count
     if not affordable:
-        needed = entry.min_nodes * run_time_s(entry, entry.min_nodes) * cores / _HOUR_S
+        needed = entry.min_nodes * run_time_s(entry, entry.min_nodes) * cores / HOUR_S
         raise InputError(
             f"{budget_core_h:g} is below the {needed:g} of its least nodes", path="budget_core_h"
         )

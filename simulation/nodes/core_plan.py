@@ -19,8 +19,7 @@ from ...cluster.resources.demand import Demand
 from ..backfilling.easy import FREE, RUNNING, STARTED, easy_columns
 from ..log_columns import LogColumns
 from ..promised.awards import REFUSE
-from ..promised.promise_plan import PROMISE_DUE
-from ..promised.promise_state import PROMISED, WAITING, PromiseRules, empty_state
+from ..promised.promise_plan import PROMISE_DUE, PROMISED, WAITING, PromiseRules, empty_state
 from .node_machine import Machine
 
 

@@ -18,8 +18,7 @@ from ..backfilling.easy import easy_columns
 from ..events import turn_at
 from ..log_columns import LogColumns
 from ..promised.log_auction import PLAY_COPY
-from ..promised.promise_plan import window
-from ..promised.promise_state import empty_state, rules_of
+from ..promised.promise_plan import LOOSENESS, SHARE, empty_state, rules_of, window
 from .backfill import Backfill
 from .core_plan import CoreLevelPlan, whole_nodes
 from .node_machine import Machine
@@ -290,12 +289,12 @@ class Promises:
         if not self._is_auto:
             return arrival + self._duration
         share = min(demand.job.request.fewest_cores / self._rules.processors, 1.0)
-        return arrival + window(self._rules.share * self._longest_s, demand.limit_s, share)
+        return arrival + window(SHARE * self._longest_s, demand.limit_s, share)
 
     def _put_off(self, demand: Demand, now: float, start: float) -> float:
         """Return the start that is promised in place of the first one."""
         latest = self._machine.arrivals[demand.job.id] + self._longest_s
-        return max(start, min(now + self._rules.looseness * (start - now), latest))
+        return max(start, min(now + LOOSENESS * (start - now), latest))
 
     def _at_a_pass(
         self, reservations: StepReservations, demand: Demand, kept: ReservedPlace

@@ -11,6 +11,7 @@ from ...cluster.resources.allocation import StartingJob
 from ...cluster.resources.demand import Demand
 from ...cluster.value_types import copied
 from ...cluster.workload import ClusterWorkload
+from ..events import DAY_S
 from ..run_times import RunTimes
 from ..stepping import MachinePolicy
 from .node_machine import Holding
@@ -18,8 +19,8 @@ from .node_machine import Holding
 #: Is called for a job that begins (+1) or ceases (−1) to wait.
 Watcher = Callable[[Demand, int], None]
 
-#: Weights of Soner's multifactor priority, its age's day, and its steps of one point.
-_AGE, _SIZE, _DAY_S, _STEPS = 1000, 1000, 86_400, 1_000_000
+#: Weights of Soner's multifactor priority, and its steps of one point.
+_AGE, _SIZE, _STEPS = 1000, 1000, 1_000_000
 
 
 class NodeQueue:
@@ -146,7 +147,7 @@ class MultifactorQueue(AgingQueue):
 
     def priority(self, demand: Demand, waited_s: float) -> int:
         """Return the multifactor priority."""
-        age = min(waited_s / _DAY_S, 1.0)
+        age = min(waited_s / DAY_S, 1.0)
         size = demand.job.request.fewest_cores / self._cores
         return 1 + int(_STEPS * (_AGE * age + _SIZE * size))
 

@@ -20,8 +20,8 @@ from ...formats.hostlist import fold
 from ...topology.tree import Topology
 from ..log_columns import LARGEST_TIME_S, Requests, Workload, since
 from ..placement import Runs, Stay, lowest_first
-from ..report import count_lines, csv_of
-from ..result import Column, CutShort, Simulation, mean_and_std
+from ..report import Column, count_lines, csv_of, mean_and_std, ratio
+from ..result import CutShort, Simulation
 from .kernel import NodeRun, PlayedJob
 from .node_machine import Machine
 
@@ -271,14 +271,12 @@ class NodeSimulation(Simulation):
         total = self.empty.total.gres
         kinds = [kind for kind in total if kind.partition(":")[0] == "gpu"]
         there = sum(int(total[kind].sum()) for kind in kinds)
-        if not there:
-            return None
         runs = list(zip(self.allocations, self.run.tolist(), strict=True))
         held = fsum(
             fsum(run * int(one.held.gres[kind].sum()) for one, run in runs if kind in one.held.gres)
             for kind in kinds
         )
-        return held / (there * self.makespan)
+        return ratio(held, there * self.makespan)
 
     def _shares(self, weight: Column) -> dict[str, float]:
         whole = fsum(weight.tolist())

@@ -19,6 +19,7 @@ from ...cluster.resources.capacity import FloatArray, IntArray, nothing_held
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ...cluster.workload import ClusterWorkload
+from ..events import HOUR_S
 from .node_machine import Holding, Machine
 from .node_queue import NodeQueue
 
@@ -26,7 +27,6 @@ from .node_queue import NodeQueue
 MOST_STOPS = 3
 #: Blocked jobs of a pass that are tried, those that pay most first.
 _TRIED = 4
-_HOUR_S = 3600
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -58,7 +58,7 @@ class _Running:
     def earns(self, now: float, limit_s: float) -> FloatArray:
         """Return the credits that stopping each costs: for its work, and for what it would do."""
         seconds = now - self.start_s + np.minimum(limit_s, self.limit_end_s - now)
-        found: FloatArray = self.rate * self.cores * seconds / _HOUR_S
+        found: FloatArray = self.rate * self.cores * seconds / HOUR_S
         return found
 
 
@@ -113,7 +113,7 @@ class Preemptor:
         cost = running.earns(now, limit_s)
         cheapest = np.lexsort((running.number, cost))
         cheapest = cheapest[able[cheapest]]
-        most = rate * demand.job.request.fewest_cores * limit_s / _HOUR_S
+        most = rate * demand.job.request.fewest_cores * limit_s / HOUR_S
         counts = demand.job.request.node_counts
         # A job that holds as many cores wherever it runs.
         if not demand.exclusive and (counts is None or counts.is_exact):
@@ -129,10 +129,10 @@ class Preemptor:
             return None
         # The credits of the work that they have done.
         lost = {
-            number: self._rate(number) * one.cores * (now - one.start_s) / _HOUR_S for number, one in victims
+            number: self._rate(number) * one.cores * (now - one.start_s) / HOUR_S for number, one in victims
         }
         costs = dict(zip(running.number.tolist(), cost.tolist(), strict=True))
-        gain = rate * float(allocation.held.cores.sum()) * limit_s / _HOUR_S
+        gain = rate * float(allocation.held.cores.sum()) * limit_s / HOUR_S
         if gain <= sum(costs[number] for number, _ in victims):
             return None
         user = self._user(demand.index)

@@ -15,14 +15,22 @@ from math import inf, sqrt
 
 from ...cluster.kernels.column_operations import insert, pop, push, remove
 from ...cluster.kernels.harness import Entry, Ints, kernel
+from ...cluster.workload import BOUND_S
 from ..backfilling.deep_queue import BLOCK, DEEP, HEAD, add_deep, class_below, holds, next_fit, remove_deep
 from ..backfilling.easy import FREE, QUEUED, ROUNDED, RUNNING, STARTED, make_pass, shadow_time, start
 from ..run_times import mean_share, remember_share
-from .promise_plan import ALLOWED, MANY, NOBODY, REFUSED, promise_due, verdict
-from .promise_state import OVERDUE, PROMISED, WAITING, PromisedState
-
-#: Bounded slowdown counts shorter run times as this many seconds.
-SHORTEST_S = 10.0
+from .promise_plan import (
+    ALLOWED,
+    MANY,
+    NOBODY,
+    OVERDUE,
+    PROMISED,
+    REFUSED,
+    WAITING,
+    PromisedState,
+    promise_due,
+    verdict,
+)
 
 
 @kernel
@@ -33,7 +41,7 @@ def cost(length: float, waited: float) -> float:
     fourth root of its slowdown by now, 1 + wait / estimate: equals are served by their waits. The
     estimate (s) is the user's, times the mean share of theirs for which the user's last jobs ran.
     """
-    length = max(length, SHORTEST_S)
+    length = max(length, BOUND_S)
     return length / sqrt(sqrt(1.0 + waited / length))
 
 

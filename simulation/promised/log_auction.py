@@ -28,12 +28,13 @@ from ..backfilling.easy import step as easy_step
 from ..log_columns import LogColumns, Requests, count_users
 from ..stepping import Changes, CountPolicy, Resort
 from .awards import award, award_overloaded, change_backlog, is_overloaded, learn
-from .promise_plan import MANY, NOBODY, plan, promise, promise_due
-from .promise_state import (
+from .promise_plan import (
     COPY_NOW,
     LAST,
     LONGEST,
+    MANY,
     NEXT_END,
+    NOBODY,
     PROMISED,
     SKIPPED,
     WAITING,
@@ -41,6 +42,9 @@ from .promise_state import (
     PromisedJobs,
     PromisedState,
     empty_state,
+    plan,
+    promise,
+    promise_due,
     rules_of,
 )
 

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from ...cluster.errors import InputError, OptionError
 from ...formats.jsontext import decode
 from ...formats.swf import WIDTH, SwfField, SwfLog
+from ..events import DAY_S, HOUR_S
 from ..log_columns import kept_rows, processors_of
 
-DAY_S = 86_400.0
 #: Times are written to the millisecond, and no run is shorter.
 _DIGITS = 3
 _SHORTEST_S = 10.0**-_DIGITS
@@ -80,7 +80,6 @@ def arranged(
 
 FORMAT = "aucsched-trace-model/1"
 HOURS = 24
-_HOUR_S = 3600.0
 #: Newton's method on the shape has converged.
 _CLOSE = 1e-12
 _STEPS = 200
@@ -199,7 +198,7 @@ def hours_of_day(log: SwfLog) -> NDArray[np.int64]:
     except (OverflowError, ValueError, OSError) as error:
         raise InputError(f"{start} is not a time", path="UnixStartTime") from error
     seconds = log.column(SwfField.SUBMIT) + start + (offset.total_seconds() if offset else 0)
-    hours: NDArray[np.int64] = (np.floor(seconds / _HOUR_S) % HOURS).astype(np.int64)
+    hours: NDArray[np.int64] = (np.floor(seconds / HOUR_S) % HOURS).astype(np.int64)
     return hours
 
 
@@ -255,10 +254,10 @@ def system_trace(
 def _by_hours(times: NDArray[np.float64], hours: tuple[float, ...]) -> NDArray[np.float64]:
     """Return times of a stationary process at each hour's pace: the rate's integral, inverted."""
     rates = np.array(hours) / np.mean(hours)
-    passed = np.concatenate([[0.0], np.cumsum(rates) * _HOUR_S])
+    passed = np.concatenate([[0.0], np.cumsum(rates) * HOUR_S])
     days, within = np.divmod(times, DAY_S)
     # Where an hour has no arrivals the integral stands still: its end is taken.
-    edges = np.arange(HOURS + 1) * _HOUR_S
+    edges = np.arange(HOURS + 1) * HOUR_S
     found: NDArray[np.float64] = days * DAY_S + np.interp(within, passed, edges)
     return found
 

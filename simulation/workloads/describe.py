@@ -13,12 +13,12 @@ from ...cluster.limits import of_gres
 from ...cluster.text import one_line, plural
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ...formats.swf import SwfLog
+from ..events import DAY_S, HOUR_S
 from ..log_columns import Workload
-from ..result import mean_and_std
+from ..report import mean_and_std
 
 FORMAT = "aucsched-description/1"
 
-_HOUR_S = 3600
 _QUANTILES = {"min": 0, "p25": 25, "median": 50, "p75": 75, "p95": 95, "max": 100}
 _LOG_SHARES = {
     "one processor": "serial",
@@ -51,7 +51,7 @@ def describe(workload: Workload, log: SwfLog) -> dict[str, Any]:
         "users": len(set(requests.user)),
         "span_s": span,
         "offered_load": work / (requests.processors * span) if span else None,
-        "processor_hours": work / _HOUR_S,
+        "processor_hours": work / HOUR_S,
         "shares": {
             "serial": float((size == 1).mean()),
             "power_of_two": float(((size & (size - 1)) == 0).mean()),
@@ -83,7 +83,7 @@ def description_text(description: Mapping[str, Any], name: str) -> str:
     lines += [f"{label}: {description[label]}" for label in names if description[label]]
     dropped = ", ".join(f"{count} {reason}" for reason, count in description["dropped"].items())
     lines.append(f"dropped of {plural(description['rows'], 'row')}: {dropped}")
-    days, load = description["span_s"] / 86_400, description["offered_load"]
+    days, load = description["span_s"] / DAY_S, description["offered_load"]
     shown = "-" if load is None else f"{load:.3f}"
     lines.append(
         f"{plural(description['users'], 'user')}, {days:.1f} days of submissions, offered load {shown}"
@@ -176,7 +176,7 @@ def cluster_text(description: Mapping[str, Any], name: str) -> str:
     machine = (
         f"{plural(description['nodes'], 'node')}, {plural(description['cores'], 'core')}{gres}{switches}"
     )
-    hours = {member: description[member] / _HOUR_S for member in ("span_s", "theoretical_s")}
+    hours = {member: description[member] / HOUR_S for member in ("span_s", "theoretical_s")}
     load = "-" if description["offered_load"] is None else f"{description['offered_load']:.3f}"
     lines = [
         f"{name}: {plural(description['jobs'], 'job')} on {machine}",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
+from ..events import HOUR_S
 from .esp import FULL_MACHINE, EspType, comes_s, numbered_jobs
 
 #: The paper's machine: 15 nodes of 8 cores.
@@ -133,7 +134,6 @@ QUADFLOW = (
 _PROCESSES = 16
 #: Jobs of a load, and the share of them that are Quadflow runs.
 _JOBS, _RUNS = 60, 0.3
-_HOUR_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +151,9 @@ class QuadflowPhase:
 
 def quadflow_phases(case: QuadflowCase, growth: float) -> tuple[QuadflowPhase, ...]:
     """Return a case's phases; ``growth`` is its last grid's cells a process over the threshold."""
-    early = case.hours * _HOUR_S * (1 - case.last) / case.adaptations
+    early = case.hours * HOUR_S * (1 - case.last) / case.adaptations
     last = QuadflowPhase(
-        cells=round(growth * case.threshold * _PROCESSES), seconds=case.hours * _HOUR_S * case.last
+        cells=round(growth * case.threshold * _PROCESSES), seconds=case.hours * HOUR_S * case.last
     )
     steps = [
         QuadflowPhase(
@@ -187,10 +187,10 @@ def quadflow(seed: int = 0) -> EvolvingWorkload:
                     user=user,
                     cores=cores,
                     arrival_s=time,
-                    static_s=round(hours * _HOUR_S),
+                    static_s=round(hours * HOUR_S),
                 )
             )
-        time += round(generator.expovariate(1 / (2 * _HOUR_S)))
+        time += round(generator.expovariate(1 / (2 * HOUR_S)))
     return EvolvingWorkload(name="quadflow", nodes=NODES, cores_per_node=CORES_PER_NODE, jobs=tuple(made))
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from ...cluster.tabular import Tabular, rows_of
 from ...cluster.text import plural
-from ...simulation.result import bounded_slowdown
-from ...simulation.waits import DAY_S, STATISTICS, mean, percentile, size_class, size_rank
+from ...simulation.events import DAY_S
+from ...simulation.report import bounded_slowdown
+from ...simulation.waits import STATISTICS, mean, percentile, size_class, size_rank
 from ..answers.running_jobs import SlurmStart
 from .shadow_log import FORGOTTEN, ShadowPass, Waiting
 
@@ -305,7 +306,7 @@ def _read_queue(jobs: dict[str, ShadowJob], entry: ShadowPass) -> None:
 def _slowdown(wait_s: float | None, job: ShadowJob) -> float | None:
     if wait_s is None or job.run_s is None:
         return None
-    return bounded_slowdown(wait_s, job.run_s)
+    return float(bounded_slowdown(np.array([wait_s]), np.array([job.run_s]))[0])
 
 
 def _verdicts(jobs: Iterable[ShadowJob]) -> dict[str, int]:

@@ -77,6 +77,17 @@ def test_loss_of_capacity_by_hand(small: Simulation) -> None:
     assert small.metrics["loss_of_capacity"] == (1 * 2 + 1 * 1 + 0 + 2 * 1 + 1 * 2) / (4 * 90)
 
 
+def test_capacity_is_lost_up_to_the_last_end_only(small: Simulation) -> None:
+    # Job 2 never starts; the others end at 60 (job 4 at 10). Another never starts, and comes at 900.
+    requests = small.workload.requests
+    late = replace(requests, submit=(*requests.submit[:4], 900))
+    starts = (0, NEVER, 2, 10, NEVER)
+    found = replace(small, workload=replace(small.workload, requests=late), starts=starts)
+    # Job 2 waits from 1 on; 1-2: 2 are idle, 2-7: 1, 7-10: 2, 10-60: 2.
+    assert found.makespan == 60
+    assert found.metrics["loss_of_capacity"] == (1 * 2 + 5 * 1 + 3 * 2 + 50 * 2) / (4 * 60)
+
+
 def test_what_a_counts_only_machine_cannot_have_is_null(small: Simulation) -> None:
     values = small.metrics
     nodes = ("gpu_utilization", "spread_mean", "span_mean", "level_mean", "fragmentation_mean")

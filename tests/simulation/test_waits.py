@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aucsched.simulation.waits import DAY_S, Resampling, used_between
+from aucsched.simulation.events import DAY_S
+from aucsched.simulation.waits import Resampling, used_between
 
 
 def test_a_difference_that_every_job_has_is_certain() -> None:

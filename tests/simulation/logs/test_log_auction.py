@@ -29,8 +29,14 @@ from aucsched.simulation.logs.policies import ORDERS, make_policy
 from aucsched.simulation.promised import awards, log_auction
 from aucsched.simulation.promised.awards import PLANNED
 from aucsched.simulation.promised.log_auction import STEP, LogAuction, catch_up, longest_wait
-from aucsched.simulation.promised.promise_plan import NOBODY, plan, promise_due
-from aucsched.simulation.promised.promise_state import COPY_NOW, WAITING, PromisedState
+from aucsched.simulation.promised.promise_plan import (
+    COPY_NOW,
+    NOBODY,
+    WAITING,
+    PromisedState,
+    plan,
+    promise_due,
+)
 from aucsched.simulation.simulate_options import PolicyOptions
 from aucsched.simulation.stepping import Changes, CountPolicy
 

@@ -12,7 +12,8 @@ from support.plain import J, simulate_checked, starts_of, workload_of, workloads
 
 from aucsched.cli import run
 from aucsched.cluster.errors import InputError, OptionError
-from aucsched.simulation.logs.hours import DAY_S, WEEK_S, Hours, moment_of_week
+from aucsched.simulation.events import DAY_S, WEEK_S
+from aucsched.simulation.logs.hours import Hours, moment_of_week
 from aucsched.simulation.logs.plan_constraints import Advance, StartRule
 from aucsched.simulation.logs.policies import make_policy
 from aucsched.simulation.simulate_options import PolicyOptions

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import inf
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -21,9 +22,9 @@ from aucsched.simulation.nodes.core_plan import CoreLevelPlan
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_queue import NodeQueue
+from aucsched.simulation.promised import promise_plan
 from aucsched.simulation.promised.awards import REFUSE
-from aucsched.simulation.promised.promise_plan import PROMISE_DUE
-from aucsched.simulation.promised.promise_state import PROMISED, rules_of
+from aucsched.simulation.promised.promise_plan import PROMISE_DUE, PROMISED, rules_of
 
 RESPONSE: dict[str, Any] = {"policy": "aucsched3", "objective": "response", "strategy": "greedy"}
 
@@ -47,8 +48,8 @@ class Waiting:
         self.machine = Machine(ClusterWorkload(name="waiting", nodes=named, jobs=jobs))
         self.demands = [self._read(one.job, number) for number, one in enumerate(jobs)]
         self.machine.start(self.start(0), 0.0)
-        rules = rules_of(8, "response", "auto")
-        self.plan = CoreLevelPlan(self.machine, rules._replace(share=share, looseness=1.0))
+        self.plan = CoreLevelPlan(self.machine, rules_of(8, "response", "auto"))
+        self.share = share
         self.queue = NodeQueue()
         for demand in self.demands[1:]:
             self.queue.add(demand)
@@ -66,7 +67,8 @@ class Waiting:
 
     def refused(self, now: float = 10.0) -> set[int]:
         """Return who may not start."""
-        self.plan.follow(now, self.queue, 1000.0)
+        with patch.multiple(promise_plan, SHARE=self.share, LOOSENESS=1.0):
+            self.plan.follow(now, self.queue, 1000.0)
         return set(self.plan.refused(now))
 
 
