@@ -5,7 +5,7 @@ A model travels as a short text (``amdahl:0.05``), in a message, a workload file
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import lru_cache
 from itertools import pairwise
 from math import isfinite
 
@@ -54,7 +54,7 @@ MODELS: dict[str, tuple[Callable[[list[float]], Curve], tuple[str, ...]]] = {
 }
 
 
-@cache
+@lru_cache(maxsize=1024)
 def curve(model: str) -> Curve:
     """Return the curve that a model's text names; it never falls with more nodes.
 
@@ -107,7 +107,7 @@ def _table(text: str) -> Curve:
     return at
 
 
-@cache
+@lru_cache(maxsize=2**16)
 def speed(model: str, nodes: int) -> float:
     """Return the speedup of a model on that many nodes over one node."""
     return curve(model)(nodes)

@@ -1,8 +1,8 @@
 """Users' own policies: their view of a simulation, their actions, and how one is found by its name.
 
-A policy is a class without arguments whose ``step`` is called after the events of each time stamp.
-It looks at the queue and the machine and starts jobs; every start is checked as those of our own
-policies are. It never sees a true run time.
+A policy is a class without arguments. While jobs wait its ``step`` is called after the events of each
+time stamp, or on nodes at multiples of ``interval_s``. It looks at the queue and the machine and
+starts jobs; every start is checked as those of our own policies are. It never sees a true run time.
 """
 
 import importlib
@@ -254,7 +254,7 @@ def _called(name: str, what: str, call: Callable[[], Any]) -> Any:
     """Call other people's code; what it raises is theirs, and said in one line."""
     try:
         return call()
-    except (OptionError, PolicyError):
+    except (AwardError, OptionError, PolicyError):
         raise
     except (Exception, SystemExit) as error:
         raise PolicyError(name, what, error) from error
@@ -267,9 +267,4 @@ def stepped(name: str, policy: Policy, now: float, view: MachineView) -> None:
         PolicyError: it raised.
         AwardError: it asked for what no policy may.
     """
-    try:
-        policy.step(now, view)
-    except AwardError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise PolicyError(name, f"its step at {now:g} s", error) from error
+    _called(name, f"its step at {now:g} s", lambda: policy.step(now, view))

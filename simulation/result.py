@@ -207,7 +207,8 @@ class Simulation(RunReport):
         - ``response_weighted_by_width_s``: Σ R·r / Σ R; ``slowdown_weighted_by_area``: Σ tR·(r/t) /
           Σ tR.
         - ``throughput_per_h``: jobs over the makespan in hours.
-        - ``loss_of_capacity``: the share of A × makespan that was idle while any job waited.
+        - ``loss_of_capacity``: the share of A × makespan that was idle while any job waited; on
+          nodes, any that starts later.
         """
         theoretical = self._theoretical_s() if len(self.started) else None
         values: dict[str, Any] = {

@@ -59,7 +59,7 @@ PROMISED, EVOLVING = "promised", "evolving"
 #: Names of policies over logs before 0.2, and their names now. The old ones work until 0.3.
 RENAMED: Mapping[str, str] = {"aucsched3": PROMISED}
 _MODELS = ("ipsched", "aucsched1", "aucsched2", "aucsched3")
-_SLURM = ("backfill-slurm", "backfill-planned")
+SLURM_POLICIES = ("backfill-slurm", "backfill-planned")
 
 #: Orders of the waiting queue by name.
 OrderName: TypeAlias = Literal[
@@ -398,7 +398,7 @@ class NodeRecord(PriceOptions, PassOptions):
         high=10**6,
         includes_low=True,
         unit="SECONDS",
-        policies=_SLURM,
+        policies=SLURM_POLICIES,
     )
     failures: TextOption[Sequence[Outage] | None] = TextOption(
         "File of outages (JSON, see docs/failures.md).",

@@ -37,13 +37,7 @@ from ..simulation.negotiated.negotiated_run import batch_settings, negotiate, ru
 from ..simulation.negotiated.negotiation_options import SWEPT, NegotiationOptions
 from ..simulation.negotiated.plays import Play, play_of
 from ..simulation.nodes.node_policies import READ_BY as READ_BY_NODES
-from ..simulation.nodes.node_policies import (
-    RESERVATIONS,
-    SELECTION,
-    NodeOptions,
-    play,
-    step_options,
-)
+from ..simulation.nodes.node_policies import UNSAID, NodeOptions, play, step_options
 from ..simulation.nodes.node_result import unread_members
 from ..simulation.policy_names import policy_with_parameters, with_parameters
 from ..simulation.result import Simulation
@@ -333,7 +327,7 @@ def _resolve_nodes(workload: ClusterWorkload, options: Mapping[str, Value]) -> R
     chosen = _node_options(options)
     row: Row = {"policy": chosen.policy, "topology": None, **options, "order": chosen.order}
     on_network(workload, options)
-    plain = {"selection": SELECTION, "reserve": RESERVATIONS}
+    plain = {name: UNSAID[name] for name in ("selection", "reserve")}
     names = (name for name in (*_NODE_AXES[2:], "seed") if _reads(name, row))
     values = {name: getattr(chosen, name) or plain.get(name) for name in names}
     if chosen.policy in MODELS:

@@ -2,8 +2,8 @@
 
 A ``Board`` is the machine as it is now: what runs, until when, and what is free then. The iteration
 plans the queue on copies of it, grants requests on it, and starts jobs on it; nodes, cores and gres
-are the board's business. Boards are values here: who grants or starts gets another board.
-``CountBoard`` is one of cores that are all alike.
+are the board's business. A grant gives another board; planning a job changes the board itself, so
+that plans are made on a copy. ``CountBoard`` is one of cores that are all alike.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from math import inf, nextafter
 from typing import Generic, Protocol, TypeVar
 
-from ...cluster.checks import at_least
 from ...cluster.limits import Owned
 from ...cluster.timeline.count_profile import CountProfile
 from .fairness import Accounts, Budgets, Delay, DelayPolicy, Fairness, charged
@@ -70,10 +69,6 @@ class Depths:
 
     reservation: int = 5
     delay: int = 5
-
-    def __post_init__(self) -> None:
-        at_least(self.reservation, 0, "reservation_depth")
-        at_least(self.delay, 0, "reservation_delay_depth")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,8 @@ LEVELS = np.array(
 LOWER, MIDDLE, UPPER = 2, 8, 14
 #: Shorter waits count as this many seconds where logarithms are taken.
 SHORTEST_S = 30.0
-#: A plan that never comes counts as this many seconds.
-_LONGEST_S = 1e12
+#: A plan that never comes counts, and is kept, as this many seconds.
+LONGEST_S = 1e12
 #: A distance of 1 between two forecasts in the logarithms of the predicted wait, of the spread, of
 #: the plan over the predicted wait, and of the size.
 _WIDTHS = np.array([1.5, 0.7, 1.5, 3.0 * log(2.0)])
@@ -54,7 +54,7 @@ class Features(NamedTuple):
     def of(cls, *, futures_s: float, spread: float, plan_s: float, cores: int, queue: Hashable) -> "Features":
         """Return the features of futures with a median and a P90 over their P10."""
         middle = log(max(futures_s, SHORTEST_S))
-        plan = log(max(min(plan_s, _LONGEST_S), SHORTEST_S))
+        plan = log(max(min(plan_s, LONGEST_S), SHORTEST_S))
         logs = np.array([middle, log(max(spread, 1.0)), plan - middle, log(max(cores, 1))])
         return cls(logs / _WIDTHS, queue)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...cluster.errors import InputError
 from ...cluster.kernels.harness import Floats
 from ...formats.sqlite_file import SqliteTable
-from .calibration import LEVELS, LOWER, MIDDLE, UPPER, Calibrator, Features
+from .calibration import LEVELS, LONGEST_S, LOWER, MIDDLE, UPPER, Calibrator, Features
 from .forecaster import StartForecast
 
 _FORECASTS = SqliteTable(
@@ -37,8 +37,6 @@ CREATE TABLE forecasts (
     kind="record",
 )
 _QUERY = "SELECT * FROM forecasts ORDER BY coalesce(start_s, 9e99), asked_s, job"
-#: A plan that never comes is kept as this many seconds.
-_NEVER_S = 1e12
 
 
 class RecordedForecast(NamedTuple):
@@ -131,7 +129,7 @@ def recorded(found: StartForecast, queue: str, submit_s: float) -> RecordedForec
         submit_s=submit_s,
         futures_s=float(np.exp(middle)),
         spread=float(np.exp(spread)),
-        plan_s=min(float(np.exp(middle + plan)), _NEVER_S),
+        plan_s=min(float(np.exp(middle + plan)), LONGEST_S),
         p10_s=found.p10_s,
         p50_s=found.p50_s,
         p90_s=found.p90_s,

@@ -36,7 +36,7 @@ from .orderings import (
 from .planning import Planning
 from .reservations import Lookahead, Partitioned, Reservations, Selective, Slack
 from .selection import BestFit, FirstFit, NextFit, QueuePolicy, Queues
-from .speculative import Speculative, TestRuns
+from .speculative import Speculative, TrialRuns
 
 #: Makes a policy over jobs numbered in queue order; ``resort`` orders one that changes with time.
 Made: TypeAlias = Callable[[Requests, Resort | None, PolicyOptions], CountPolicy]
@@ -139,7 +139,7 @@ POLICIES: dict[str, Made] = {
     "partitioned": Partitioned,
     "adaptive": Adaptive,
     "speculative": lambda requests, resort, options: (
-        Speculative if options.test_run_s is None else TestRuns
+        Speculative if options.test_run_s is None else TrialRuns
     )(requests, resort, options),
     "planning": Planning,
     "promised": lambda requests, resort, options: LogAuction(

@@ -22,7 +22,7 @@ fits, again and again, fills all that is free, that is the answer, and there are
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import islice, pairwise
-from math import gcd
+from math import gcd, inf
 from typing import NamedTuple
 
 from ...cluster.errors import OptionError
@@ -141,19 +141,12 @@ def class_limits(text: str) -> tuple[float, ...]:
     """Return the limits between classes that e.g. ``100,1000,10000`` names, in seconds.
 
     Raises:
-        OptionError: they are no rising numbers above 0.
+        OptionError: they are no numbers.
     """
     try:
-        limits = tuple(float(part) for part in text.split(","))
+        return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise OptionError(f"--class-limits {text!r} is not SECONDS,…") from None
-    _check_limits(limits, text)
-    return limits
-
-
-def _check_limits(limits: tuple[float, ...], text: str) -> None:
-    if not all(low < high for low, high in pairwise((0.0, *limits, float("inf")))):
-        raise OptionError(f"--class-limits {text!r}: not rising from above 0")
 
 
 class Partitioned(ProfiledPolicy):
@@ -164,11 +157,16 @@ class Partitioned(ProfiledPolicy):
     had the last one. A short job waits for the heads of the other classes, but never behind their
     queues. The first job of the whole queue has the first reservation, as in EASY; with one class
     the policy is EASY exactly.
+
+    Raises:
+        OptionError: the classes' limits do not rise.
     """
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
         limits_s = tuple(options.class_limits_s)
-        _check_limits(limits_s, ",".join(f"{limit:g}" for limit in limits_s))
+        if not all(low < high for low, high in pairwise((0.0, *limits_s, inf))):
+            text = ",".join(f"{limit:g}" for limit in limits_s)
+            raise OptionError(f"--class-limits {text!r}: not rising from above 0")
         super().__init__(requests, resort, options)
         self._classes = len(limits_s) + 1
         self._class_of = [bisect_left(limits_s, estimate) for estimate in requests.estimate]

@@ -126,15 +126,13 @@ class Speculative(QueuePolicy):
         return self._options.speculation * self._estimate[job]
 
 
-class TestRuns(Speculative):
+class TrialRuns(Speculative):
     """Speculative backfilling by short test runs (Chapter 3; Perkovic and Keleher).
 
     A bet is a test of so many seconds, begun only if it is over by the shadow time. A job that has
     not ended then is stopped and waits again. The test tightens its estimate from below: it runs
     longer, so its next test is twice as long. While nobody waits tests are jobs like all others.
     """
-
-    __test__ = False
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
         super().__init__(requests, resort, options)

@@ -7,7 +7,6 @@ can never start on it: they do not fit it even when nothing else runs, or what i
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from copy import copy
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -55,6 +54,7 @@ class Machine:
     """
 
     def __init__(self, workload: ClusterWorkload) -> None:
+        self._workload = workload
         snapshot = replace(workload, jobs=()).snapshot()
         self.snapshot = snapshot
         columns = columns_of(snapshot)
@@ -69,21 +69,11 @@ class Machine:
         #: What runs, and after which change that was noted.
         self._holds, self._held_at = Holds(), 0
         self._views = GuardedViews(columns, columns.free)
-        #: The running jobs on each node that ran any; None: no node has failed.
-        self._on: dict[int, set[int]] | None = None
         self.limited: BoolArray = columns.total.memory < UNLIMITED_MIB
 
     def empty(self) -> "Machine":
         """Return a machine of the same nodes and jobs on which nothing runs; all nodes are up."""
-        other = copy(self)
-        other.columns = columns_of(self.snapshot)
-        other.running = {}
-        other.ran = {}
-        other.changes = 0
-        other._besides = []  # noqa: SLF001 - its own class
-        other._holds, other._held_at = Holds(), -1  # noqa: SLF001 - its own class
-        other._on = None  # noqa: SLF001 - the same
-        return other
+        return Machine(self._workload)
 
     def begin_step(self) -> None:
         """Let what counts in one step only begin anew."""
@@ -113,7 +103,6 @@ class Machine:
         cores, end = int(held.cores.sum()), inf if limit is None else now + limit
         holding = Holding(end=end, allocation=allocation, demand=demand, start_s=now, cores=cores)
         self.running[demand.index] = holding
-        self._put(demand.index, allocation)
         self.ran.pop(demand.index, None)
         self._check(holding)
         return holding
@@ -121,9 +110,6 @@ class Machine:
     def end(self, job: int, now: float) -> None:
         """Give back what a running job holds that ends now."""
         holding = self.running.pop(job)
-        if self._on is not None:
-            for node in holding.allocation.nodes.tolist():
-                self._on[node].discard(job)
         self.ran[job] = now - holding.start_s
         self._add(holding.allocation, 1)
         # Core-seconds were taken for the job's time limit, however much shorter that on its nodes is.
@@ -142,18 +128,7 @@ class Machine:
 
     def holders(self, node: int) -> list[int]:
         """Return the running jobs that hold something of a node, by number."""
-        if self._on is None:
-            # From the first failure on: no other run needs to know.
-            self._on = {}
-            for number, holding in self.running.items():
-                self._put(number, holding.allocation)
-        return sorted(self._on.get(node, ()))
-
-    def _put(self, number: int, allocation: Allocation) -> None:
-        """Keep which nodes a job runs on, once anybody asked."""
-        if self._on is not None:
-            for node in allocation.nodes.tolist():
-                self._on.setdefault(node, set()).add(number)
+        return sorted(job for job, one in self.running.items() if (one.allocation.nodes == node).any())
 
     def take_down(self, node: int) -> None:
         """Let nothing of a node be free until it comes back; nothing runs on it any more.
@@ -263,8 +238,6 @@ def _refused(job: Job) -> str:
     return f"it cannot be expressed: {'; '.join(job.unsupported)}" if job.unsupported else ""
 
 
-#: Requeues after which a job is lost: one longer than its nodes ever stay up would never end.
-MAX_REQUEUES = 100
 #: Failures that are drawn for one simulation.
 _MOST_DRAWN = 1_000_000
 
@@ -279,12 +252,12 @@ class Failures:
     Attributes:
         times: when each node that ever fails is down, by its place; read as the simulation goes on.
         requeues: jobs on a node that goes down wait again; otherwise they are lost.
-        max_requeues: how often one job may.
+        max_requeues: how often one job may: one longer than its nodes ever stay up never ends.
     """
 
     times: Mapping[int, Times] = field(default_factory=dict)
     requeues: bool = True
-    max_requeues: int = MAX_REQUEUES
+    max_requeues: int = 0
 
 
 def known_times(outages: Iterable[Outage], machine: Machine) -> dict[int, Times]:

@@ -17,23 +17,29 @@ from ...cluster.resources.demand import Demand
 from ...cluster.text import did_you_mean
 from ...cluster.workload import ClusterWorkload
 from ..own_policy import ActiveJob, MachineView, QueuedJob, is_own, own_policy, stepped
-from ..simulate_options import EVOLVING, LOG_POLICIES, MALLEABLE_POLICIES, NodeKeywords, NodeRecord
+from ..simulate_options import (
+    EVOLVING,
+    LOG_POLICIES,
+    MALLEABLE_POLICIES,
+    SLURM_POLICIES,
+    LogRecord,
+    NodeKeywords,
+    NodeRecord,
+)
 from .auction import NodeAuction
 from .backfill import Backfill, PlannedBackfill, SelectedPlacer
 from .kernel import NodeKernel
-from .node_machine import MAX_REQUEUES, Failures, Machine, drawn_times, known_times
+from .node_machine import Failures, Machine, drawn_times, known_times
 from .node_queue import MultifactorQueue, NodePolicy, NodeQueue, ResponseQueue
 from .node_result import NodeSimulation, node_result
 from .preemption import Preemptor
 from .select import SELECTIONS, Selector, SwitchFit
 
-_SLURM = ("backfill-slurm", "backfill-planned")
-#: Jobs of the queue that these two look at, as Slurm's bf_max_job_test once did by default.
+#: Jobs of the queue that Slurm's two policies look at, as Slurm's bf_max_job_test once did by default.
 SLURM_DEPTH = 100
-#: Seconds between their looks behind the first blocked job: Slurm's default bf_interval.
-SLURM_BACKFILL_S = 30.0
-#: How nodes are chosen by default, and the blocked jobs that policy reservations reserves for.
-SELECTION, RESERVATIONS = "first", 4
+#: What options of nodes mean that are not given; ``reserve`` alone: the jobs of policy reservations.
+UNSAID: dict[str, Any] = {name: one.default for name, one in options_in(NodeRecord).items()}
+UNSAID["reserve"] = options_in(LogRecord)["reservations"].default
 
 
 @dataclass(kw_only=True, unsafe_hash=True)
@@ -114,19 +120,25 @@ class NodeOptions(NodeKeywords):
 #: Option -> the policies that read it, where not all do.
 READ_BY: dict[str, tuple[str, ...]] = {
     **{name: one.policies for name, one in options_in(NodeOptions).items() if one.policies},
-    "window": (*_SLURM, *MODELS),
+    "window": (*SLURM_POLICIES, *MODELS),
     "reserve": ("reservations", *MODELS),
 }
 
 
+def _chosen(options: NodeOptions, name: str) -> Any:
+    """Return an option's value, by default that of ``UNSAID``."""
+    value = getattr(options, name)
+    return UNSAID[name] if value is None else value
+
+
 def _queue_policy(options: NodeOptions, machine: Machine, reservations: int) -> NodePolicy:
-    selector = SELECTIONS[options.selection or SELECTION](machine.columns, machine.topology)
+    selector = SELECTIONS[_chosen(options, "selection")](machine.columns, machine.topology)
     return Backfill(machine, selector, reservations=reservations)
 
 
 def _slurm(options: NodeOptions, machine: Machine) -> NodePolicy:
     selector = SwitchFit(machine.columns, machine.topology)
-    every = SLURM_BACKFILL_S if options.backfill_interval_s is None else options.backfill_interval_s
+    every = _chosen(options, "backfill_interval_s")
     depth = given_in(options).get("window", SLURM_DEPTH)
     if options.policy == "backfill-planned":
         return PlannedBackfill(machine, selector, depth=depth, every_s=every or None)
@@ -161,8 +173,8 @@ def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
 NODE_POLICIES: dict[str, Callable[[NodeOptions, Machine], NodePolicy]] = {
     "fcfs": lambda options, machine: _queue_policy(options, machine, 0),
     "easy": lambda options, machine: _queue_policy(options, machine, 1),
-    "reservations": lambda options, machine: _queue_policy(options, machine, options.reserve or RESERVATIONS),
-    **dict.fromkeys(_SLURM, _slurm),
+    "reservations": lambda options, machine: _queue_policy(options, machine, _chosen(options, "reserve")),
+    **dict.fromkeys(SLURM_POLICIES, _slurm),
     **dict.fromkeys(MODELS, _auction),
 }
 _LISTED = ", ".join(NODE_POLICIES)
@@ -170,11 +182,11 @@ _LISTED = ", ".join(NODE_POLICIES)
 
 def _failures(options: NodeOptions, machine: Machine) -> Failures:
     if options.mtbf_s is not None and options.mttr_s is not None:
-        times = drawn_times(options.mtbf_s, options.mttr_s, options.failure_seed or 0, machine)
+        times = drawn_times(options.mtbf_s, options.mttr_s, _chosen(options, "failure_seed"), machine)
     else:
         times = known_times(options.failures or (), machine)
-    most = MAX_REQUEUES if options.max_requeues is None else options.max_requeues
-    return Failures(times=times, requeues=options.on_failure != "lost", max_requeues=most)
+    requeues, most = options.on_failure != "lost", _chosen(options, "max_requeues")
+    return Failures(times=times, requeues=requeues, max_requeues=most)
 
 
 def _queue(workload: ClusterWorkload, options: NodeOptions) -> NodeQueue:

@@ -384,8 +384,9 @@ def test_values_that_cannot_be_are_refused(policy: str, options: dict[str, objec
 
 @pytest.mark.parametrize("wrong", ["", "x", "0", "-1,2", "3,2", "nan", "1,inf"])
 def test_class_limits_refuse_what_they_cannot_use(wrong: str) -> None:
+    requests = Requests(processors=1, submit=(0,), size=(1,), estimate=(1,), user=(1,), weight=(1,))
     with pytest.raises(OptionError, match="--class-limits"):
-        class_limits(wrong)
+        make_policy("partitioned", requests, options=PolicyOptions(class_limits_s=class_limits(wrong)))
 
 
 @pytest.mark.parametrize(

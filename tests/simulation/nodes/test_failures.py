@@ -218,7 +218,7 @@ def test_the_kernel_refuses_a_start_on_a_node_that_is_down() -> None:
 
     allocation = play(of, NodeOptions(policy="fcfs")).played[0].allocation
     for node, message in ((0, "starts on n0, down"), (1, "")):
-        failures = Failures(times={node: iter([(40.0, inf)])})
+        failures = Failures(times={node: iter([(40.0, inf)])}, max_requeues=1)
         if message:
             with pytest.raises(AwardError, match=message):
                 NodeKernel(of, Machine(of), OnOnePlace(allocation), NodeQueue(), failures=failures).played()
