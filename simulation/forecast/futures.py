@@ -13,25 +13,7 @@ import numpy as np
 from ...cluster.kernels.harness import Entry, Floats, Ints, kernel
 from ...cluster.timeline.count_profile import CountProfile, ProfileColumns
 from ..run_times import BINS, ShareTable, mixed_shares, run_time_at
-from .futures_kernel import (
-    CONSERVATIVE,
-    COUNTED,
-    LEFT,
-    NEXT,
-    NUMBERS,
-    QUEUED,
-    RUNNING,
-    FutureJobs,
-    FutureMachine,
-    FutureRules,
-    Targets,
-    begin,
-    end_first,
-    make_pass,
-    next_time,
-    pass_of_plan,
-    wait,
-)
+from .futures_kernel import COUNTED, NUMBERS, FutureJobs, FutureMachine, FutureRules, Targets, play_future
 
 #: Jobs times futures from which on a second thread pays.
 _MANY = 50_000
@@ -150,7 +132,7 @@ def play_futures(
         for job in range(rules.live):
             jobs.run[job] = jobs.drawn[job, future]
         count = rules.live + _copy_arrivals(jobs, rules, past, past.moment[future])
-        _play(jobs, machine, rules, count, targets)
+        play_future(jobs, machine, rules, count, targets)
         for place in range(len(targets.job)):
             targets.start[place, future] = machine.start[targets.job[place]]
 
@@ -185,32 +167,6 @@ def _copy_arrivals(jobs: FutureJobs, rules: FutureRules, past: Past, moment: flo
         jobs.rank[job] = came.rank[low]
         low += 1
     return rules.arrivals
-
-
-@kernel
-def _play(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, count: int, targets: Targets) -> None:
-    """Play until every target has started, or nothing is left to happen."""
-    counts, now, coming, decided = machine.counts, rules.now, rules.live, rules.decided
-    begin(jobs, machine, rules, targets)
-    machine.numbers[NEXT] = inf
-    while True:
-        if counts[QUEUED] > 0:
-            if rules.policy == CONSERVATIVE:
-                pass_of_plan(jobs, machine, now)
-            elif not decided:
-                make_pass(jobs, machine, rules, now)
-            machine.numbers[NEXT] = next_time(jobs, machine, now) if rules.begins else inf
-        decided = 0
-        ends = machine.end[0] if counts[RUNNING] > 0 else inf
-        comes = jobs.submit[coming] if coming < count else inf
-        now = min(ends, comes, machine.numbers[NEXT])
-        if counts[LEFT] == 0 or now == inf:
-            return
-        while counts[RUNNING] > 0 and machine.end[0] <= now:
-            end_first(machine)
-        while coming < count and jobs.submit[coming] <= now:
-            wait(jobs, machine, coming)
-            coming += 1
 
 
 PLAY_FUTURES = Entry(play_futures, "forecasts")

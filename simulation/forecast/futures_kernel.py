@@ -135,7 +135,35 @@ class Targets(NamedTuple):
 
 
 @kernel
-def begin(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets: Targets) -> None:
+def play_future(
+    jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, count: int, targets: Targets
+) -> None:
+    """Play until every target has started, or nothing is left to happen."""
+    counts, now, coming, decided = machine.counts, rules.now, rules.live, rules.decided
+    _begin(jobs, machine, rules, targets)
+    machine.numbers[NEXT] = inf
+    while True:
+        if counts[QUEUED] > 0:
+            if rules.policy == CONSERVATIVE:
+                _pass_of_plan(jobs, machine, now)
+            elif not decided:
+                _make_pass(jobs, machine, rules, now)
+            machine.numbers[NEXT] = _next_time(jobs, machine, now) if rules.begins else inf
+        decided = 0
+        ends = machine.end[0] if counts[RUNNING] > 0 else inf
+        comes = jobs.submit[coming] if coming < count else inf
+        now = min(ends, comes, machine.numbers[NEXT])
+        if counts[LEFT] == 0 or now == inf:
+            return
+        while counts[RUNNING] > 0 and machine.end[0] <= now:
+            _end_first(machine)
+        while coming < count and jobs.submit[coming] <= now:
+            _wait(jobs, machine, coming)
+            coming += 1
+
+
+@kernel
+def _begin(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets: Targets) -> None:
     """Put everything where it is now."""
     counts = machine.counts
     remove(machine.known_end, counts[RUNNING], 0, counts[RUNNING])
@@ -148,7 +176,7 @@ def begin(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets:
         machine.is_wanted[job] = 0
         machine.start[job] = jobs.start[job]
         if jobs.start[job] < 0.0:
-            wait(jobs, machine, job)
+            _wait(jobs, machine, job)
             continue
         for pool in range(len(machine.free)):
             machine.taken[job, pool] = jobs.held[job, pool]
@@ -161,7 +189,7 @@ def begin(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets:
 
 
 @kernel
-def wait(jobs: FutureJobs, machine: FutureMachine, job: int) -> None:
+def _wait(jobs: FutureJobs, machine: FutureMachine, job: int) -> None:
     """Let a job join the queue."""
     counts, queue = machine.counts, machine.queue
     place = counts[QUEUED]
@@ -179,7 +207,7 @@ def _run(machine: FutureMachine, job: int, end: float, known_end: float) -> None
 
 
 @kernel
-def end_first(machine: FutureMachine) -> None:
+def _end_first(machine: FutureMachine) -> None:
     """Let the running job end whose end is next."""
     counts = machine.counts
     job = machine.ending[0]
@@ -194,7 +222,7 @@ def end_first(machine: FutureMachine) -> None:
 
 
 @kernel
-def pass_of_plan(jobs: FutureJobs, machine: FutureMachine, now: float) -> None:
+def _pass_of_plan(jobs: FutureJobs, machine: FutureMachine, now: float) -> None:
     """Reserve for one job after another, in the order of the queue; who can start now does."""
     counts, queue, profile = machine.counts, machine.queue, machine.profile
     idle = machine.spare[0]
@@ -229,7 +257,7 @@ def _start(jobs: FutureJobs, machine: FutureMachine, now: float, job: int) -> No
 
 
 @kernel
-def make_pass(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, now: float) -> None:
+def _make_pass(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, now: float) -> None:
     """Go once through the queue; who fits starts, beside the reservation of one that does not."""
     counts, queue = machine.counts, machine.queue
     counts[HEAD] = NOBODY
@@ -258,7 +286,7 @@ def make_pass(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, now:
 
 
 @kernel
-def next_time(jobs: FutureJobs, machine: FutureMachine, now: float) -> float:
+def _next_time(jobs: FutureJobs, machine: FutureMachine, now: float) -> float:
     """Return when the next job that has to wait for its time may start; infinite: none does."""
     first = inf
     for place in range(machine.counts[QUEUED]):
