@@ -185,7 +185,7 @@ def play(
         if running < before:
             remember(active, running)
             running, free, head = on_end(active, running, free, head, tail, now, context)
-            settle(active, running, now, context, starts, log)
+            apply_changes(active, running, now, context, starts, log)
         while tail < coming and jobs.submit[tail] == now:
             tail += 1
             if head == tail - 1:
@@ -193,11 +193,11 @@ def play(
                 before = running
                 running, free = on_arrival(active, running, free, head, now, context)
                 head += running - before
-                settle(active, running, now, context, starts, log)
+                apply_changes(active, running, now, context, starts, log)
 
 
 @kernel
-def settle(
+def apply_changes(
     active: Active, running: int, now: float, context: Context, starts: Floats, log: FloatTable
 ) -> None:
     """Let work begin or go on where a decision changed a count."""

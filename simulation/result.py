@@ -56,18 +56,9 @@ _SUMMARY = (
 #: What needs nodes, gres or a topology, which a counts-only machine has not: always null there.
 _NEEDS_NODES = (
     "gpu_utilization",
-    "spread_mean",
-    "spread_std",
-    "span_mean",
-    "span_std",
-    "level_mean",
-    "level_std",
-    "level_job_shares",
-    "level_time_shares",
-    "fragmentation_mean",
-    "fragmentation_std",
-    "packing_factor_mean",
-    "packing_factor_std",
+    *(f"{name}_{part}" for name in ("spread", "span", "level") for part in ("mean", "std")),
+    *("level_job_shares", "level_time_shares"),
+    *(f"{name}_{part}" for name in ("fragmentation", "packing_factor") for part in ("mean", "std")),
 )
 
 

@@ -97,7 +97,7 @@ def release(
     for place in range(ends):
         job = ended[place]
         end = state.start_of[job] + state.estimate[job]
-        hold(state, rules, job, now, end, 1)
+        occupy(state, rules, job, now, end, 1)
         freed_until = max(freed_until, end)
     return freed_until
 
@@ -160,7 +160,7 @@ def compress(
             # Its own processors are free to it from its reservation on: the search may end there.
             start = first_start(state, rules, job, now, current, freed_until)
             if start < current:
-                hold(state, rules, job, current, current + estimate[job], 1)
+                occupy(state, rules, job, current, current + estimate[job], 1)
                 reserve(state, rules, job, start)
                 freed_until = max(freed_until, current + estimate[job])
                 widest = most(profile, freed_until)
@@ -197,11 +197,11 @@ def first_start(
 def reserve(state: ConservativeState, rules: StartConstraints | None, job: int, start: float) -> None:
     """Give a job its reservation."""
     state.start_of[job] = start
-    hold(state, rules, job, start, start + state.estimate[job], -1)
+    occupy(state, rules, job, start, start + state.estimate[job], -1)
 
 
 @kernel
-def hold(
+def occupy(
     state: ConservativeState, rules: StartConstraints | None, job: int, start: float, end: float, sign: int
 ) -> None:
     """Give back (1) or take (−1) what a job holds over a time."""

@@ -5,7 +5,7 @@ A planning system has no queues to switch on and off. docs/policies.md (planning
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ...cluster.errors import InputError, OptionError, errors_in
@@ -50,14 +50,8 @@ class Advance:
 
     def settings(self) -> dict[str, float]:
         """Return its members but those that are as usual."""
-        found: dict[str, float] = {
-            "start_s": self.start_s,
-            "duration_s": self.duration_s,
-            "processors": self.processors,
-        }
-        if self.submit_s is not None:
-            found["submit_s"] = self.submit_s
-        return found if self.is_used else {**found, "is_used": False}
+        # Nobody has asked at a time of its own, and somebody comes.
+        return {name: one for name, one in asdict(self).items() if one is not None and one is not True}
 
     @property
     def end_s(self) -> float:

@@ -8,7 +8,7 @@ from bisect import insort
 from collections.abc import Sequence
 from math import inf
 
-from ..backfilling.conservative import WAITING, Conservative, first_start, hold, reserve
+from ..backfilling.conservative import WAITING, Conservative, first_start, occupy, reserve
 from ..log_columns import Requests
 from ..simulate_options import PolicyOptions
 from ..stepping import Changes, Resort
@@ -72,7 +72,7 @@ class Planning(Conservative):
         if changed:
             for job in self._queue:
                 start = self._state.start_of[job]
-                hold(self._state, self._rules, job, start, start + self._state.estimate[job], 1)
+                occupy(self._state, self._rules, job, start, start + self._state.estimate[job], 1)
             for job in arrived:
                 insort(self._queue, job)
             self._state.counts[WAITING] = len(self._queue)

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bidgen.candidates import FreeView, node_key
+from ...cluster.limits import of_gres
 from ...cluster.resources.allocation import Allocation
+from ...cluster.resources.capacity import Capacity
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ...cluster.text import plural
@@ -20,7 +22,7 @@ from ...formats.hostlist import fold
 from ...topology.tree import Topology
 from ..log_columns import LARGEST_TIME_S, Requests, Workload, since
 from ..placement import Runs, Stay, lowest_first
-from ..report import Column, count_lines, csv_of, mean_and_std, ratio
+from ..report import Column, count_lines, csv_of, mean_and_std, ratio, sum_of
 from ..result import CutShort, Simulation
 from .kernel import NodeRun, PlayedJob
 from .node_machine import Machine
@@ -204,6 +206,11 @@ class NodeSimulation(Simulation):
         return counts
 
     @cached_property
+    def gpus(self) -> Counts:
+        """GPUs of each job, shape (jobs,)."""
+        return np.array([_gpus_of(one.held) for one in self.allocations], np.int64)
+
+    @cached_property
     def blocks(self) -> Counts:
         """Runs of consecutive nodes of each job: its fragmentation, shape (jobs,)."""
         begins = np.diff(self.node, prepend=-2) != 1
@@ -268,15 +275,7 @@ class NodeSimulation(Simulation):
         return fsum(work) / self.workload.requests.processors
 
     def _gpu_utilization(self) -> float | None:
-        total = self.empty.total.gres
-        kinds = [kind for kind in total if kind.partition(":")[0] == "gpu"]
-        there = sum(int(total[kind].sum()) for kind in kinds)
-        runs = list(zip(self.allocations, self.run.tolist(), strict=True))
-        held = fsum(
-            fsum(run * int(one.held.gres[kind].sum()) for one, run in runs if kind in one.held.gres)
-            for kind in kinds
-        )
-        return ratio(held, there * self.makespan)
+        return ratio(sum_of(self.run * self.gpus), _gpus_of(self.empty.total) * self.makespan)
 
     def _shares(self, weight: Column) -> dict[str, float]:
         whole = fsum(weight.tolist())
@@ -367,7 +366,6 @@ class NodeSimulation(Simulation):
         # An end has the float of the start that takes its place.
         one = self.played[place]
         start, held = since(one.start_s, begin), one.allocation.held
-        gpus = (counts for kind, counts in held.gres.items() if kind.partition(":")[0] == "gpu")
         return row | {
             "start_s": start,
             "end_s": since(one.start_s + one.run_s, begin),
@@ -375,7 +373,7 @@ class NodeSimulation(Simulation):
             "nodes": ",".join(fold([self.empty.names[node] for node in one.allocation.nodes.tolist()])),
             "wait_s": round(start - submit, 6),
             "run_s": one.run_s,
-            "gpus": sum(int(counts.sum()) for counts in gpus),
+            "gpus": int(self.gpus[place]),
             "level": None if self.topology.is_linear else int(self.level[place]),
             "span": int(self.span[place]),
             "fragmentation": int(self.blocks[place]),
@@ -404,6 +402,10 @@ class NodeSimulation(Simulation):
             stops = Counter(one.job for one in self.record.stopped)
             columns["stops"] = [stops[number] for number in range(len(self.cluster.jobs))]
         return csv_of(columns, quoted="nodes")
+
+
+def _gpus_of(amounts: Capacity) -> int:
+    return of_gres("gpu", {kind: int(counts.sum()) for kind, counts in amounts.gres.items()})
 
 
 def node_result(
