@@ -1,8 +1,9 @@
 """Users' own policies: their view of a simulation, their actions, and how one is found by its name.
 
-A policy is a class without arguments. While jobs wait its ``step`` is called after the events of each
-time stamp, or on nodes at multiples of ``interval_s``. It looks at the queue and the machine and
-starts jobs; every start is checked as those of our own policies are. It never sees a true run time.
+A policy is a class without arguments. While jobs wait its ``step`` is called after the events of
+each time stamp, or on nodes at multiples of ``interval_s``. It looks at the queue and the machine
+and starts jobs; every start is checked as those of our own policies are. It never sees a true run
+time.
 """
 
 import importlib

@@ -207,22 +207,24 @@ class Simulation(RunReport):
             "theoretical_runtime_s": theoretical,
             "cpu_utilization": ratio(theoretical, self.makespan),
         }
-        response = self.wait + self.run
+        wait, run, size = self.wait, self.run, self.size
+        response = wait + run
         columns = {
-            "wait": ("_s", self.wait),
+            "wait": ("_s", wait),
             "response": ("_s", response),
-            "slowdown": ("", response / self.run),
-            "bounded_slowdown": ("", bounded_slowdown(self.wait, self.run)),
+            "slowdown": ("", response / run),
+            "bounded_slowdown": ("", bounded_slowdown(wait, run)),
         }
         for name, (unit, column) in columns.items():
             values[f"{name}_mean{unit}"], values[f"{name}_std{unit}"] = mean_and_std(column)
             values[f"{name}_max{unit}"] = shortest(float(column.max())) if len(column) else None
-        area = self.run * self.size
-        values["response_weighted_by_width_s"] = ratio(sum_of(self.size * response), sum_of(self.size))
-        values["slowdown_weighted_by_area"] = ratio(sum_of(area * (response / self.run)), sum_of(area))
+        area = run * size
+        values["response_weighted_by_width_s"] = ratio(sum_of(size * response), sum_of(size))
+        values["slowdown_weighted_by_area"] = ratio(sum_of(area * (response / run)), sum_of(area))
         values["throughput_per_h"] = ratio(len(self.started) * HOUR_S, self.makespan)
-        processors, makespan = self.workload.requests.processors, self.makespan
-        values["loss_of_capacity"] = ratio(self.timeline.lost_s(processors, makespan), processors * makespan)
+        whole = self.workload.requests.processors
+        lost = self.timeline.lost_s(whole, self.makespan)
+        values["loss_of_capacity"] = ratio(lost, whole * self.makespan)
         return values | dict.fromkeys(_NEEDS_NODES)
 
     def _theoretical_s(self) -> float:

@@ -128,7 +128,8 @@ class Machine:
 
     def holders(self, node: int) -> list[int]:
         """Return the running jobs that hold something of a node, by number."""
-        return sorted(job for job, one in self.running.items() if (one.allocation.nodes == node).any())
+        running = self.running.items()
+        return sorted(job for job, one in running if (one.allocation.nodes == node).any())
 
     def take_down(self, node: int) -> None:
         """Let nothing of a node be free until it comes back; nothing runs on it any more.

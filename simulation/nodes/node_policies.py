@@ -35,9 +35,9 @@ from .node_result import NodeSimulation, node_result
 from .preemption import Preemptor
 from .select import SELECTIONS, Selector, SwitchFit
 
-#: Jobs of the queue that Slurm's two policies look at, as Slurm's bf_max_job_test once did by default.
+#: Jobs that Slurm's two policies look at, as Slurm's bf_max_job_test once did by default.
 SLURM_DEPTH = 100
-#: What options of nodes mean that are not given; ``reserve`` alone: the jobs of policy reservations.
+#: What options mean that are not given; ``reserve``: the number of policy reservations.
 UNSAID: dict[str, Any] = {name: one.default for name, one in options_in(NodeRecord).items()}
 UNSAID["reserve"] = options_in(LogRecord)["reservations"].default
 
@@ -125,20 +125,20 @@ READ_BY: dict[str, tuple[str, ...]] = {
 }
 
 
-def _chosen(options: NodeOptions, name: str) -> Any:
+def _value(options: NodeOptions, name: str) -> Any:
     """Return an option's value, by default that of ``UNSAID``."""
     value = getattr(options, name)
     return UNSAID[name] if value is None else value
 
 
 def _queue_policy(options: NodeOptions, machine: Machine, reservations: int) -> NodePolicy:
-    selector = SELECTIONS[_chosen(options, "selection")](machine.columns, machine.topology)
+    selector = SELECTIONS[_value(options, "selection")](machine.columns, machine.topology)
     return Backfill(machine, selector, reservations=reservations)
 
 
 def _slurm(options: NodeOptions, machine: Machine) -> NodePolicy:
     selector = SwitchFit(machine.columns, machine.topology)
-    every = _chosen(options, "backfill_interval_s")
+    every = _value(options, "backfill_interval_s")
     depth = given_in(options).get("window", SLURM_DEPTH)
     if options.policy == "backfill-planned":
         return PlannedBackfill(machine, selector, depth=depth, every_s=every or None)
@@ -173,7 +173,7 @@ def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
 NODE_POLICIES: dict[str, Callable[[NodeOptions, Machine], NodePolicy]] = {
     "fcfs": lambda options, machine: _queue_policy(options, machine, 0),
     "easy": lambda options, machine: _queue_policy(options, machine, 1),
-    "reservations": lambda options, machine: _queue_policy(options, machine, _chosen(options, "reserve")),
+    "reservations": lambda options, machine: _queue_policy(options, machine, _value(options, "reserve")),
     **dict.fromkeys(SLURM_POLICIES, _slurm),
     **dict.fromkeys(MODELS, _auction),
 }
@@ -182,10 +182,10 @@ _LISTED = ", ".join(NODE_POLICIES)
 
 def _failures(options: NodeOptions, machine: Machine) -> Failures:
     if options.mtbf_s is not None and options.mttr_s is not None:
-        times = drawn_times(options.mtbf_s, options.mttr_s, _chosen(options, "failure_seed"), machine)
+        times = drawn_times(options.mtbf_s, options.mttr_s, _value(options, "failure_seed"), machine)
     else:
         times = known_times(options.failures or (), machine)
-    requeues, most = options.on_failure != "lost", _chosen(options, "max_requeues")
+    requeues, most = options.on_failure != "lost", _value(options, "max_requeues")
     return Failures(times=times, requeues=requeues, max_requeues=most)
 
 
