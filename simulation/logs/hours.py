@@ -6,6 +6,7 @@ from math import inf, isnan, nextafter
 
 from ...cluster.errors import OptionError
 from ..events import DAY_S, WEEK_S
+from .orderings import named_numbers
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 ALWAYS = "always"
@@ -147,19 +148,13 @@ class QueueLimits:
         limits, _, hours = rest.partition("hours=")
         if not name.strip():
             raise OptionError(f"--queue: {text!r} has no name before a colon")
-        values: dict[str, float] = {}
-        for part in limits.split():
-            key, _, value = part.partition("=")
-            if key not in _LIMITS:
-                raise OptionError(f"--queue: {key!r} is none of {', '.join(_LIMITS)}, hours")
-            try:
-                number = values[_LIMITS[key]] = float(value)
-            except ValueError:
-                raise OptionError(f"--queue: {part!r} is not {key}=NUMBER") from None
+        values = named_numbers(limits.split(), "--queue", (*_LIMITS, "hours"))
+        for key, number in values.items():
             if not (number > 0 or key == "priority") or isnan(number):
-                raise OptionError(f"--queue: {part!r} is not above 0")
+                raise OptionError(f"--queue: '{key}={number:g}' is not above 0")
         try:
             active = Hours.from_text(hours, offset_s) if hours else WEEK
         except OptionError as error:
             raise OptionError(f"--queue: {error}") from None
-        return cls(name=name.strip(), hours=active, text=text.strip(), **values)
+        members = {_LIMITS[key]: number for key, number in values.items()}
+        return cls(name=name.strip(), hours=active, text=text.strip(), **members)

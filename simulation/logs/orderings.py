@@ -141,7 +141,8 @@ class FlexiblePriorities:
         Raises:
             OptionError: a name or a value cannot be used.
         """
-        weights = {} if text is None else _numbers(text, "--priorities", ("admin", "user", "scheduler"))
+        names = ("admin", "user", "scheduler")
+        weights = {} if text is None else named_numbers(text.split(","), "--priorities", names)
         given: dict[str, dict[int, float]] = {} if of_user is None else _administrative(of_user)
         return cls(**weights, of_user=given.get("user", {}), of_group=given.get("group", {}))
 
@@ -177,19 +178,27 @@ def _administrative(text: str) -> dict[str, dict[int, float]]:
             raise OptionError(
                 f"--user-priorities: {part!r} is not USER=NUMBER or group=GROUP=NUMBER"
             ) from None
-        if not 0 <= priority < float("inf"):
+        if not 0 <= priority < inf:
             raise OptionError(f"--user-priorities: {part!r} is not at or above 0")
+        if place in named:
+            raise OptionError(f"--user-priorities: {part!r}: {number} is given twice")
         named[place] = priority
     return found
 
 
-def _numbers(text: str, option: str, names: Sequence[str]) -> dict[str, float]:
-    """Return the numbers that ``NAME=NUMBER,…`` gives to some of the names."""
+def named_numbers(parts: Iterable[str], option: str, names: Sequence[str]) -> dict[str, float]:
+    """Return the numbers that texts ``NAME=NUMBER`` give to some of the names.
+
+    Raises:
+        OptionError: a text reads otherwise, or a name comes twice.
+    """
     values: dict[str, float] = {}
-    for part in text.split(","):
+    for part in parts:
         name, _, value = part.partition("=")
         if name not in names:
             raise OptionError(f"{option}: {name!r} is none of {', '.join(names)}")
+        if name in values:
+            raise OptionError(f"{option}: {name} is given twice")
         try:
             values[name] = float(value)
         except ValueError:
@@ -232,7 +241,8 @@ class MultifactorWeights:
         Raises:
             OptionError: a name or a value cannot be used.
         """
-        return cls(**_numbers(text, "--multifactor", [entry.name for entry in fields(cls)]))
+        names = [entry.name for entry in fields(cls)]
+        return cls(**named_numbers(text.split(","), "--multifactor", names))
 
 
 class Multifactor:

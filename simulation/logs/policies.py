@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import TypeAlias
 
 import numpy as np
@@ -325,8 +326,10 @@ def weights_by_queue(given: str | Mapping[int, float]) -> Mapping[int, float]:
             queue, weight = int(name), float(value)
         except ValueError:
             raise OptionError(f"--queue-weights {text!r}: {part!r} is not QUEUE=WEIGHT") from None
-        if not 0 < weight < float("inf"):
+        if not 0 < weight < inf:
             raise OptionError(f"--queue-weights {text!r}: {part!r} is not above 0")
+        if queue in weights:
+            raise OptionError(f"--queue-weights {text!r}: queue {queue} is given twice")
         weights[queue] = shortest(weight)
     return weights
 

@@ -48,7 +48,7 @@ def describe(workload: Workload, log: SwfLog) -> dict[str, Any]:
         "rows": workload.rows,
         "jobs": len(workload),
         "dropped": {reason.value: count for reason, count in workload.dropped.items()},
-        "users": len(set(requests.user)),
+        "users": len(set(requests.user) - {-1}),
         "span_s": span,
         "offered_load": work / (requests.processors * span) if span else None,
         "processor_hours": work / HOUR_S,

@@ -202,14 +202,14 @@ def test_a_queue_is_sorted_by_the_sum_of_age_size_and_fair_share(case: tuple[lis
 
 
 @pytest.mark.parametrize(
-    "wrong", ["age", "age=x", "speed=1", "age=-1", "half_life_s=0", "age=nan", "size=inf", ""]
+    "wrong", ["age", "age=x", "speed=1", "age=-1", "half_life_s=0", "age=nan", "size=inf", "", "age=1,age=2"]
 )
 def test_multifactor_weights_refuse_what_they_cannot_use(wrong: str) -> None:
     with pytest.raises(OptionError, match="--multifactor"):
         MultifactorWeights.from_text(wrong)
 
 
-@pytest.mark.parametrize("wrong", ["1", "a=1", "1=x", "1=0", "1=-2", "1=inf", ""])
+@pytest.mark.parametrize("wrong", ["1", "a=1", "1=x", "1=0", "1=-2", "1=inf", "", "1=2,01=3"])
 def test_queue_weights_refuse_what_they_cannot_use(wrong: str) -> None:
     with pytest.raises(OptionError, match="--queue-weights"):
         weights_by_queue(wrong)

@@ -74,7 +74,11 @@ def test_a_job_that_no_queue_takes_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", ["", ": processors=1", "a: cores=5", "a: processors=x", "a: processors=0", "a: hours=noon"]
+    "wrong",
+    [
+        *("", ": processors=1", "a: cores=5", "a: processors=x", "a: processors=0", "a: hours=noon"),
+        "a: priority=1 priority=2",
+    ],
 )
 def test_queues_refuse_what_they_cannot_use(wrong: str) -> None:
     with pytest.raises(OptionError, match="--queue"):

@@ -227,6 +227,8 @@ def test_the_three_priorities_sort_the_queue_before_each_pass(case: Case) -> Non
         (None, "team=3=1"),
         (None, "group=3=x"),
         (None, "1=-1"),
+        (None, "1=1,01=2"),
+        ("admin=1,admin=2", None),
     ],
 )
 def test_priorities_refuse_what_they_cannot_use(weights: str | None, users: str | None) -> None:

@@ -11,7 +11,9 @@ from support.run import aucsched, refused
 from support.spoiled import WORKLOAD as GOOD
 
 from aucsched.formats.native.cluster_file import parse_workload
-from aucsched.simulation.workloads.describe import cluster_text, describe_cluster
+from aucsched.formats.swf import parse_swf
+from aucsched.simulation.log_columns import workload_from_swf
+from aucsched.simulation.workloads.describe import cluster_text, describe, describe_cluster
 
 
 def test_figures_by_hand() -> None:
@@ -31,6 +33,12 @@ def test_figures_by_hand() -> None:
     shares = {label: share for label, share in figures["shares"].items() if share}
     assert shares == {"cores": 0.5, "nodes and cores": 0.5, "gres": 0.5, "gres ranges": 0.5}
     assert (figures["size"]["mean"], figures["run_s"]["max"], figures["limit_s"]["mean"]) == (10, 600.25, 90)
+
+
+def test_nobody_is_no_user_of_a_log() -> None:
+    rows = b"1 0 -1 5 1 -1 -1 1 5 -1 1 7\n2 0 -1 5 1 -1 -1 1 5 -1 1 -1\n3 0 -1 5 1 -1 -1 1 5 -1 1 8\n"
+    log = parse_swf(b"; MaxProcs: 4\n" + rows)
+    assert describe(workload_from_swf(log), log)["users"] == 2
 
 
 def test_an_empty_queue_is_described() -> None:
