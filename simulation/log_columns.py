@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
@@ -96,9 +97,11 @@ class LogColumns(NamedTuple):
     is_exact: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Workload:
     """Jobs ready to simulate, numbered from 0 in the order of their submission.
+
+    Not slotted: its columns are made when first asked for, and kept.
 
     Attributes:
         requests: what policies see.
@@ -116,7 +119,6 @@ class Workload:
     rows: int
     killed: frozenset[int] = frozenset()
     dropped: Mapping[Dropped, int] = field(default_factory=dict)
-    _columns: list[LogColumns] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.run:
@@ -125,19 +127,17 @@ class Workload:
     def __len__(self) -> int:
         return len(self.run)
 
+    @cached_property
     def columns(self) -> LogColumns:
-        """Return the log as arrays, made once."""
-        if not self._columns:
-            requests = self.requests
-            kinds = set(map(type, requests.submit)) | set(map(type, self.run))
-            submit = np.append(np.array(requests.submit, np.float64), np.inf)
-            run, estimate = np.array(self.run, np.float64), np.array(requests.estimate, np.float64)
-            is_whole, longest_s = kinds == {int}, run.sum() + estimate.max(initial=0)
-            is_exact = kinds == {float} or submit[:-1].max(initial=0) + longest_s < EXACT_BELOW
-            size, user = np.array(requests.size, np.int64), count_users(requests.user)
-            made = LogColumns(submit, size, estimate, run, user, is_whole, bool(is_exact))
-            self._columns.append(made)
-        return self._columns[0]
+        """The log as arrays."""
+        requests = self.requests
+        kinds = set(map(type, requests.submit)) | set(map(type, self.run))
+        submit = np.append(np.array(requests.submit, np.float64), np.inf)
+        run, estimate = np.array(self.run, np.float64), np.array(requests.estimate, np.float64)
+        is_whole, longest_s = kinds == {int}, run.sum() + estimate.max(initial=0)
+        is_exact = kinds == {float} or submit[:-1].max(initial=0) + longest_s < EXACT_BELOW
+        size, user = np.array(requests.size, np.int64), count_users(requests.user)
+        return LogColumns(submit, size, estimate, run, user, is_whole, bool(is_exact))
 
 
 def count_users(user: Sequence[int]) -> NDArray[np.int64]:

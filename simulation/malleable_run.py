@@ -56,7 +56,7 @@ def jobs_of(
     Raises:
         InputError: an application is too large.
     """
-    columns = workload.columns()
+    columns = workload.columns
     ideal = columns.size
     if ideal.max() > LARGEST_IDEAL:
         raise InputError(f"not within 1 and {LARGEST_IDEAL}", path="ideal")
@@ -139,7 +139,7 @@ def moved_bytes(workload: Workload, log: SwfLog) -> Floats:
     ideal processors, over those that hold it then; what is not known counts as none.
     """
     memory = log.column(SwfField.MEMORY)[list(workload.row)]
-    moved: Floats = np.maximum(memory, 0.0) * _KIB * workload.columns().size
+    moved: Floats = np.maximum(memory, 0.0) * _KIB * workload.columns.size
     return moved
 
 
@@ -267,7 +267,7 @@ class Outcome(RunReport):
     @property
     def submit(self) -> Floats:
         """Submissions in seconds."""
-        return self.workload.columns().submit[:-1]
+        return self.workload.columns.submit[:-1]
 
     @property
     def wait(self) -> Floats:
@@ -323,7 +323,7 @@ class Outcome(RunReport):
             "submit_s": self.submit,
             "start_s": self.start,
             "end_s": self.end,
-            "ideal": self.workload.columns().size,
+            "ideal": self.workload.columns.size,
             "wait_s": self.wait,
             "run_s": self.execution,
             "total_s": self.total,

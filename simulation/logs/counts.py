@@ -311,10 +311,10 @@ def play_compiled(
         policy: a fresh one.
         progress: called now and then with the number of jobs that have arrived.
     """
-    name = policy.loop
-    loop, is_compiled = (None, False) if name is None else LOOPS[name].for_jobs(len(workload))
-    columns = workload.columns() if is_compiled else None
-    if name is None or loop is None or columns is None or not columns.is_exact:
+    if policy.loop is None:
+        return None
+    loop, is_compiled = LOOPS[policy.loop].for_jobs(len(workload))
+    if not is_compiled or not (columns := workload.columns).is_exact:
         return None
     start = play_columns(loop, columns, workload.requests.processors, policy, progress)
     starts: list[float] = (start.astype(np.int64) if columns.is_whole else start).tolist()

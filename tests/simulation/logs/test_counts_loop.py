@@ -55,7 +55,7 @@ Case = tuple[list[J], int]
 
 def compiled_starts(workload: Workload, name: str, order: str) -> list[float] | None:
     """Play a log by the compiled loop."""
-    columns, loop = workload.columns(), LOOPS[name].compiled()
+    columns, loop = workload.columns, LOOPS[name].compiled()
     assert columns is not None
     if loop is None:
         pytest.skip("numba cannot be used")
@@ -128,10 +128,10 @@ def test_the_index_finds_the_first_that_may_start(data: st.DataObject) -> None:
 
 def test_numbers_that_floats_do_not_hold_are_played_in_python() -> None:
     huge = workload_of([J(0, 10**15, 1, 10**15)] * 10, 1)
-    assert not huge.columns().is_exact
+    assert not huge.columns.is_exact
     mixed = replace(huge, run=(0.5, *huge.run[1:]))
-    assert not mixed.columns().is_exact
-    assert replace(workload_of([J(3, 10, 1, 10)] * 2, 1), run=(0.5, 2)).columns().is_exact
+    assert not mixed.columns.is_exact
+    assert replace(workload_of([J(3, 10, 1, 10)] * 2, 1), run=(0.5, 2)).columns.is_exact
     starts = simulate_counts(huge, make_policy("easy", huge.requests))
     assert starts == [number * 10**15 for number in range(10)]
 
