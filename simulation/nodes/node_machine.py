@@ -22,10 +22,9 @@ from ...cluster.errors import AwardError, OptionError
 from ...cluster.jobs import Job, hold_words, is_held, may_start
 from ...cluster.resources.allocation import Allocation, StartingJob, put
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Resource
-from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.workload import ClusterWorkload, Outage, outages_by_node
-from ...topology.tree import Topology, topology_of
+from ...topology.tree import topology_of
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -55,12 +54,10 @@ class Machine:
 
     def __init__(self, workload: ClusterWorkload) -> None:
         self._workload = workload
-        snapshot = replace(workload, jobs=()).snapshot()
-        self.snapshot = snapshot
-        columns = columns_of(snapshot)
-        self.columns: Columns = columns
-        self.topology: Topology = topology_of(snapshot)
-        self.reader = DemandReader(snapshot, self.columns)
+        self.snapshot = replace(workload, jobs=()).snapshot()
+        self.columns = columns_of(self.snapshot)
+        self.topology = topology_of(self.snapshot)
+        self.reader = DemandReader(self.snapshot, self.columns)
         self.running: dict[int, Holding] = {}
         self.ran: dict[int, float] = {}
         self.arrivals = {arriving.job.id: arriving.arrival_s for arriving in workload.jobs}
@@ -68,8 +65,8 @@ class Machine:
         self._besides: list[tuple[Resource, int]] = []
         #: What runs, and after which change that was noted.
         self._holds, self._held_at = Holds(), 0
-        self._views = GuardedViews(columns, columns.free)
-        self.limited: BoolArray = columns.total.memory < UNLIMITED_MIB
+        self._views = GuardedViews(self.columns, self.columns.free)
+        self.limited: BoolArray = self.columns.total.memory < UNLIMITED_MIB
 
     def empty(self) -> "Machine":
         """Return a machine of the same nodes and jobs on which nothing runs; all nodes are up."""
