@@ -185,7 +185,9 @@ def make_policy(
         return factory(requests, CHANGING_ORDERS[order](requests), options)
     if order == "fcfs":
         return factory(requests, None, options)
-    job_at = queue_order(requests, order, options.flexible)
+    # The order does not change with time; ties go by submission.
+    keys = _queue_keys(requests, order, options.flexible)
+    job_at = sorted(range(len(requests)), key=keys.__getitem__)
     policy = factory(requests.taken(job_at), None, options)
     policy.job_at = job_at
     return policy
@@ -198,12 +200,6 @@ def _factory(name: str) -> Made:
         own = own_policy(name)
         return lambda requests, resort, _: OwnOnCounts(name, own, requests, resort)
     raise OptionError(f"policy {not_one_of(name, POLICIES)}")
-
-
-def queue_order(requests: Requests, order: str, flexible: FlexiblePriorities | None = None) -> list[int]:
-    """Return the jobs sorted by an order that does not change with time; ties go by submission."""
-    keys = _queue_keys(requests, order, flexible)
-    return sorted(range(len(requests)), key=keys.__getitem__)
 
 
 def queue_rank(

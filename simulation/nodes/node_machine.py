@@ -66,6 +66,8 @@ class Machine:
         #: What runs, and after which change that was noted.
         self._holds, self._held_at = Holds(), 0
         self._views = GuardedViews(self.columns, self.columns.free)
+        #: The running jobs on each node that ran any; None: no node has failed.
+        self._on: dict[int, set[int]] | None = None
         self.limited: BoolArray = self.columns.total.memory < UNLIMITED_MIB
 
     def empty(self) -> "Machine":
@@ -100,6 +102,7 @@ class Machine:
         cores, end = int(held.cores.sum()), inf if limit is None else now + limit
         holding = Holding(end=end, allocation=allocation, demand=demand, start_s=now, cores=cores)
         self.running[demand.index] = holding
+        self._put(demand.index, allocation)
         self.ran.pop(demand.index, None)
         self._check(holding)
         return holding
@@ -107,6 +110,9 @@ class Machine:
     def end(self, job: int, now: float) -> None:
         """Give back what a running job holds that ends now."""
         holding = self.running.pop(job)
+        if self._on is not None:
+            for node in holding.allocation.nodes.tolist():
+                self._on[node].discard(job)
         self.ran[job] = now - holding.start_s
         self._add(holding.allocation, 1)
         # Core-seconds were taken for the job's time limit, however much shorter that on its nodes is.
@@ -125,8 +131,18 @@ class Machine:
 
     def holders(self, node: int) -> list[int]:
         """Return the running jobs that hold something of a node, by number."""
-        running = self.running.items()
-        return sorted(job for job, one in running if (one.allocation.nodes == node).any())
+        if self._on is None:
+            # From the first failure on: no other run needs to know.
+            self._on = {}
+            for number, holding in self.running.items():
+                self._put(number, holding.allocation)
+        return sorted(self._on.get(node, ()))
+
+    def _put(self, number: int, allocation: Allocation) -> None:
+        """Keep which nodes a job runs on, once anybody asked."""
+        if self._on is not None:
+            for node in allocation.nodes.tolist():
+                self._on.setdefault(node, set()).add(number)
 
     def take_down(self, node: int) -> None:
         """Let nothing of a node be free until it comes back; nothing runs on it any more.

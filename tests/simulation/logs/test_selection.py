@@ -12,7 +12,7 @@ from support.plain import J, plain, plain_easy, plain_fcfs, starts_of, workload_
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
 from aucsched.simulation.logs.orderings import FlexiblePriorities
-from aucsched.simulation.logs.policies import make_policy, queue_order
+from aucsched.simulation.logs.policies import make_policy
 from aucsched.simulation.simulate_options import PolicyOptions
 
 Case = tuple[list[J], int]
@@ -131,8 +131,8 @@ def test_figure_3_2(order: str) -> None:
 
 def test_orders_by_width() -> None:
     requests = workload_of([J(0, 1, 3, 1), J(0, 1, 1, 1), J(0, 1, 3, 1), J(0, 1, 2, 1)], 4).requests
-    assert queue_order(requests, "width") == [1, 3, 0, 2]
-    assert queue_order(requests, "widest") == [0, 2, 3, 1]
+    assert make_policy("fcfs", requests, order="width").job_at == [1, 3, 0, 2]
+    assert make_policy("fcfs", requests, order="widest").job_at == [0, 2, 3, 1]
 
 
 @given(workloads())
