@@ -1,6 +1,7 @@
 """``aucsched slurm gate``: the reservation of licences that jobs wait behind."""
 
 import time
+from importlib.resources import files
 
 import click
 
@@ -175,6 +176,5 @@ def take_off(*, licence: str, dry_run: bool) -> int:
 @gate.command("lua")
 def lua() -> None:
     """Print the job_submit.lua that puts each new job behind the gate."""
-    from ...slurm.live.actions import job_submit_lua
-
-    click.echo(job_submit_lua(), nl=False)
+    # For the folder of slurm.conf, with JobSubmitPlugins=lua there.
+    click.echo(files("aucsched.slurm.live").joinpath("job_submit.lua").read_text("utf-8"), nl=False)

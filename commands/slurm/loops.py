@@ -110,10 +110,11 @@ def log_of(path: Path | str, options: LoopOptions) -> RotatedLog:
 @answer_options
 @auction_options
 def shadow(*, log: str, **options: Any) -> None:
-    """Watch a live Slurm: each interval a snapshot, the auction, a log line. Nothing is changed.
+    """Log what the auction would start; Slurm schedules as before.
 
-    It needs no root: squeue, scontrol show and sinfo are all that is run. Answers that are given as
-    files are read again in each pass.
+    Each interval it takes a snapshot, runs the auction and writes a log line. Nothing is changed on
+    the cluster. It needs no root: squeue, scontrol show and sinfo are all that is run. Answers that
+    are given as files are read again in each pass.
     """
     from ...slurm.live.live_forecasts import LiveForecasts
     from ...slurm.live.passes import watch
@@ -195,9 +196,10 @@ class ReportOptions:
 @top_option
 @output_options
 def report(logs: tuple[str, ...], starved: float, workload: Path | None, out: Output) -> None:
-    """Compare Slurm's starts with auction offers: waits, slowdowns, use, levels, gains and losses.
+    """Compare Slurm and the auction from a shadow's logs.
 
-    LOG... are the shadow's logs, with the renamed ones, in any order.
+    The report has waits, slowdowns, use and levels of Slurm's starts and of the auction's offers, and
+    who gains and who loses. LOG... are the shadow's logs, with the renamed ones, in any order.
     """
     from ...reports.run_pages import shadow_page
     from ...slurm.live.shadow_log import read_logs
@@ -253,7 +255,7 @@ RESPONSE_PROMISE = "15m"
 @no_rest_options
 @auction_options
 def run(**options: Any) -> int:
-    """Start the jobs behind the gate where the auction puts them, pass after pass.
+    """Start the jobs behind the gate on the auction's nodes, pass after pass.
 
     The command needs the rights of a Slurm administrator, or with --mark comment of an operator; it
     does not need root. The gate ends --gate-for seconds after the last pass, however the command

@@ -135,9 +135,10 @@ def _of_loop(known: Mapping[str, Samples], now: float) -> list[tuple[str, str]]:
 @licence_option
 @no_rest_options
 def doctor(*, licence: str) -> int:
-    """Check versions, clock, rights, topology, settings, licences, nodes, gate; exit 1 if any fail.
+    """Check whether the loop works with this Slurm.
 
-    It only reads, and changes nothing.
+    It checks versions, clock, rights, topology, settings, licences, nodes and gate; exit 1 if any
+    fail. It only reads, and changes nothing.
     """
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.actions import own_user
@@ -238,6 +239,5 @@ def _value(value: Any) -> str:
 @click.command()
 def panel() -> None:
     """Print a Grafana dashboard of the figures that --metrics serves."""
-    from ...slurm.live.loop_metrics import dashboard
-
-    click.echo(dashboard(), nl=False)
+    # Grafana asks for the Prometheus data source at its import.
+    click.echo(files("aucsched.slurm.live").joinpath("dashboard.json").read_text("utf-8"), nl=False)

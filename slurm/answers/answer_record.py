@@ -13,7 +13,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -34,6 +34,9 @@ INFINITE = math.inf
 _WRAPPED = {"set", "infinite", "number"}
 #: Slurm's NO_VAL and INFINITE in 32 and 64 bits, which some members show as they are.
 _NO_VALUE = {2**32 - 2, 2**32 - 1, 2**64 - 2, 2**64 - 1}
+#: Slurm's INFINITE16 and NO_VAL16, which some versions write for a count that is not set; later
+#: ones write --thread-spec without the bit that tells it from --core-spec.
+_NOT_SET = {0xFFFF, 0xFFFE, 0x7FFF, 0x7FFE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,11 @@ class Record:
                 return value
         raise self.unknown(name, "a number as Slurm writes it")
 
+    def asked(self, name: str) -> int:
+        """Return a count that a job may ask for, 0 where it does not, also as 16 bits say so."""
+        value = self.number(name) or 0
+        return 0 if value in _NOT_SET else value
+
     def moment(self, name: str) -> int | None:
         """Return a time in seconds since the epoch, None where it is absent, null, not set or 0."""
         value = self.number(name)
@@ -136,6 +144,17 @@ class Record:
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)
         raise self.unknown(name, "a text or a list of texts")
+
+    def written(self, name: str) -> str:
+        """Return a text, texts with commas between or a count as scontrol writes it.
+
+        22.05 has -1 for no limit, which is infinite or not set later.
+        """
+        value = self.members.get(name)
+        if isinstance(value, (str, list)):
+            return ",".join(self.texts(name))
+        count = None if value == -1 else self.number(name)
+        return "" if count is None else str(count)
 
     def words(self, name: str) -> frozenset[str]:
         """Return a list of flags as a set; 21.08 leaves a blank behind one of them."""
@@ -185,74 +204,43 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedRecord:
-    """A record read by the keys of scontrol's text (``Paragraph``), so that one reader serves both.
+class KeyedRecord(Paragraph):
+    """A record by the keys of scontrol's text and in its words, so that one reader serves both.
 
     Attributes:
         record: the object.
-        members: a key -> its member, with a dot below each group; an absent key has no value.
+        members: a key -> its member, with a dot below each group; empty: it has none.
+        worded: keys of texts and lists, which are no amounts.
     """
 
     record: Record
     members: Mapping[str, str]
+    worded: frozenset[str]
 
-    @property
-    def path(self) -> str:
-        """The record's place in the file."""
-        return self.record.path
+    @classmethod
+    def of(cls, record: Record, members: Mapping[str, str]) -> "KeyedRecord":
+        """Return a record's members as texts; an absent one has none."""
+        pairs, worded = dict[str, str](), set[str]()
+        for key, member in members.items():
+            *groups, name = member.split(".")
+            holder: Record | None = record if name else None
+            for group in groups:
+                holder = holder.child(group) if holder else None
+            pairs[key] = holder.written(name) if holder else ""
+            if holder and isinstance(holder.members.get(name), (str, list)):
+                worded.add(key)
+        return cls(pairs, record.path, record, members, frozenset(worded))
 
-    def verbatim(self, key: str) -> str:
-        """Return a text as it stands."""
+    def amount(self, key: str) -> str:
+        """Return the text of a number, which must be one."""
+        if key in self.worded:
+            text = f"{shown(self.pairs[key])} is not a number as Slurm writes it"
+            raise InputError(text, path=self.place(key))
         return self.text(key)
-
-    def text(self, key: str) -> str:
-        """Return a text, or texts with commas between; empty where it is absent."""
-        holder, name = self._found(key)
-        return ",".join(holder.texts(name)) if holder else ""
-
-    def count(self, key: str) -> int | None:
-        """Return an integer, None if absent or no limit: -1 in 22.05, infinite or not set later."""
-        holder, name = self._found(key)
-        if holder is None or holder.members.get(name) == -1:
-            return None
-        return holder.number(name)
-
-    def limit(self, key: str) -> str:
-        """Return a limit as a text, empty where it is absent, no limit or 0."""
-        return str(self.count(key) or "")
-
-    def duration(self, key: str) -> int | None:
-        """Return minutes in seconds, None where they are absent or unlimited."""
-        minutes = self.count(key)
-        return None if minutes is None else minutes * 60
-
-    def moment(self, key: str) -> float:
-        """Return a time in seconds since the epoch, which must be there."""
-        holder, name = self._found(key)
-        moment = holder.moment(name) if holder else None
-        if moment is None:
-            raise self.record.unknown(name, "a time")
-        return moment
 
     def place(self, key: str) -> str:
         """Return the path of a value, for an error."""
         return self.record.place(self.members[key])
-
-    def unknown(self, key: str, wanted: str) -> InputError:
-        """Return the error for a value that no Slurm version is known to write."""
-        return self.record.unknown(self.members[key], wanted)
-
-    def _found(self, key: str) -> tuple[Record | None, str]:
-        """Return the object that holds a key's member, and the member's name."""
-        *groups, name = self.members.get(key, "").split(".")
-        holder: Record | None = self.record if name else None
-        for group in groups:
-            holder = holder.child(group) if holder else None
-        return holder, name
-
-
-#: What an answer says of one thing, by the keys of scontrol's text.
-AnswerEntry: TypeAlias = Paragraph | KeyedRecord
 
 
 def read_document(text: bytes) -> Record:
@@ -287,7 +275,7 @@ def check_errors(document: Record) -> Record:
 
 def answer_entries(
     content: bytes, first: str, member: str, keys_of: Callable[[Record], Mapping[str, str]]
-) -> Iterator[AnswerEntry]:
+) -> Iterator[Paragraph]:
     """Yield what an answer says of each thing: scontrol's paragraphs, or objects of JSON's list.
 
     Raises:
@@ -299,9 +287,9 @@ def answer_entries(
     document = read_document(content)
     document.require(member)
     for record in document.children(member):
-        entry = KeyedRecord(record, keys_of(record))
+        entry = KeyedRecord.of(record, keys_of(record))
         if not entry.verbatim(first):
-            raise record.unknown(entry.members[first], "a name")
+            raise entry.unknown(first, "a name")
         yield entry
 
 

@@ -2,19 +2,26 @@
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from importlib.resources import files
 from math import ceil
+from tomllib import loads
+from typing import Any
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
 from ...cluster.value_types import YEAR_10000
 from ...formats.reading import numbered_lines
 
+#: What Slurm's words, keys and members mean, by table.
+WORDS: Mapping[str, Mapping[str, Any]] = loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
 #: A key stands at a record's beginning or behind a blank; all up to the next one is its value.
 _KEY = re.compile(r"(?<!\S)([A-Za-z][\w/]*+)=")
+#: A byte that is no UTF-8, as Python escapes it.
+_NO_UTF8 = re.compile("[\udc80-\udcff]")
 _NOTHING = {"", "(null)", "N/A", "n/a", "NONE"}
 _NO_LIMIT = {"UNLIMITED", "INFINITE"}
 #: 30, 30:00 (minutes first), 1:30:00; and with days 1-12, 1-12:30, 1-12:30:00 (hours first).
@@ -22,12 +29,15 @@ _TIME = re.compile(r"(?:(?P<days>\d{1,9})-)?(?P<parts>\d{1,9}(?::\d{1,9}){0,2})"
 _EPOCH = re.compile(r"\d{1,11}", re.ASCII)
 #: ``4G``, ``187.50G``, ``2000`` (MiB).
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)([KMGTP]?)B?", re.IGNORECASE | re.ASCII)
-_KIB = {"K": 1, "": 2**10, "M": 2**10, "G": 2**20, "T": 2**30, "P": 2**40}
+#: ``4``, ``2T``, ``1.50K``.
+_COUNT = re.compile(r"(\d{1,20}|\d{1,15}\.\d{1,6}(?=[KMGTP]))([KMGTP]?)", re.IGNORECASE | re.ASCII)
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
 
 
 def answered(content: bytes) -> str:
-    """Return an answer's text; users name their jobs in any encoding, or in none."""
-    return content.removeprefix(BOM_UTF8).decode(errors="replace")
+    """Return an answer's text; users write in any encoding: bytes that are no UTF-8 are Latin-1."""
+    text = content.removeprefix(BOM_UTF8).decode(errors="surrogateescape")
+    return _NO_UTF8.sub(lambda byte: chr(ord(byte[0]) - 0xDC00), text)
 
 
 def duration_s(text: str) -> int | None:
@@ -46,7 +56,13 @@ def duration_s(text: str) -> int | None:
 def memory_mib(text: str) -> int | None:
     """Return an amount of memory as Slurm writes it in MiB, rounded up; None where it is none."""
     match = _MEMORY.fullmatch(text)
-    return None if match is None else ceil(Decimal(match[1]) * _KIB[match[2].upper()] / 2**10)
+    return None if match is None else ceil(Decimal(match[1]) * _UNITS[match[2].upper() or "M"] / 2**20)
+
+
+def count_of(text: str) -> int | None:
+    """Return a count of gres as Slurm writes it, with a unit or none; None where it is none."""
+    match = _COUNT.fullmatch(text)
+    return None if match is None else int(Decimal(match[1]) * _UNITS[match[2].upper()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +81,17 @@ class Paragraph:
         value = self.pairs.get(key, "")
         return "" if value in _NOTHING else value
 
+    def amount(self, key: str) -> str:
+        """Return the text of a count, a limit or a time."""
+        return self.text(key)
+
     def count(self, key: str) -> int | None:
         """Return an integer, None where it is absent or unlimited.
 
         Raises:
             InputError: it is neither.
         """
-        value = self.text(key)
+        value = self.amount(key)
         if not value or value.upper() in _NO_LIMIT:
             return None
         if not re.fullmatch(r"[0-9]{1,13}", value) or int(value) > LARGEST_COUNT:
@@ -80,12 +100,12 @@ class Paragraph:
 
     def limit(self, key: str) -> str:
         """Return a limit as it is written, empty where it is absent, unlimited or 0."""
-        value = self.text(key)
+        value = self.amount(key)
         return "" if value == "0" or value.upper() in _NO_LIMIT else value
 
     def duration(self, key: str) -> int | None:
         """Return ``1-12:30:00`` in seconds, None where it is absent or unlimited."""
-        value = self.text(key)
+        value = self.amount(key)
         if not value or value.upper() in _NO_LIMIT:
             return None
         seconds = duration_s(value)
@@ -95,14 +115,13 @@ class Paragraph:
 
     def moment(self, key: str) -> float:
         """Return a time in seconds since the epoch; one without a zone is local time here."""
-        value = self.text(key)
-        if _EPOCH.fullmatch(value):
-            return float(value)
+        value = self.amount(key)
         try:
-            since = datetime.fromisoformat(value).timestamp()
+            is_epoch = _EPOCH.fullmatch(value) is not None
+            since = float(value) if is_epoch else datetime.fromisoformat(value).timestamp()
         except (ValueError, OverflowError) as error:
             raise self.unknown(key, "a time as Slurm writes it") from error
-        if not 0 <= since < YEAR_10000:
+        if not 0 < since < YEAR_10000:
             raise self.unknown(key, "a time from 1970 to 9999")
         return since
 
@@ -126,20 +145,21 @@ def paragraphs(text: str, first: str) -> Iterator[Paragraph]:
     if head.strip() and not head.strip().startswith("No "):
         raise InputError(f"{head.strip()[:60]!r} is not what scontrol shows of a {first}", path="line 1")
     for index, record in enumerate(records):
-        pairs = _pairs(record)
+        pairs: dict[str, str] = {}
+        for key, value in pairs_in(record):
+            # Texts that people write freely stand last: what looks like a key in them is none.
+            pairs.setdefault(key, value)
         if not pairs.get(first):
             raise InputError("the name is empty", path=f"{first}[{index}]")
         yield Paragraph(pairs, f"{first}={pairs[first]}")
 
 
-def _pairs(record: str) -> dict[str, str]:
+def pairs_in(record: str) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a record with their values, each as often as it stands there."""
     keys = list(_KEY.finditer(record))
     ends = [*(key.start() for key in keys[1:]), len(record)]
-    pairs: dict[str, str] = {}
     for key, end in zip(keys, ends, strict=True):
-        # Texts that people write freely stand last: what looks like a key in them is none.
-        pairs.setdefault(key[1], record[key.end() : end].rstrip())
-    return pairs
+        yield key[1], record[key.end() : end].rstrip()
 
 
 def joined_lines(text: str, comment: re.Pattern[str]) -> Iterator[tuple[int, str]]:

@@ -11,11 +11,13 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.limits import JobSet, Limit, Owned, of_gres
 from ...formats.notes import Notes
-from .answer_text import duration_s
+from .answer_text import count_of, duration_s
 from .limit_records import LimitRecord, read_records
 
 #: ``512``, ``512(128)`` with its use (64 bits: a job without time limit), ``N(0)`` without a limit.
-_COUNT = re.compile(r"(?P<limit>N|\d{1,20})?(?:\((?P<used>\d{1,20})(?:\.\d+)?\))?")
+_COUNT = re.compile(
+    r"(?:N|(?P<limit>\d{1,20}[KMGTP]?|\d{1,15}\.\d{1,6}[KMGTP]))?(?:\((?P<used>\d{1,20})(?:\.\d+)?\))?"
+)
 _AMOUNTS = {"cpu": "cores", "node": "nodes"}
 #: Limits over jobs together that are read: of all, of each user's, of each account's.
 _TOGETHER = {
@@ -375,18 +377,14 @@ def _count(text: str, entry: LimitRecord, key: str) -> tuple[int | None, int | N
     if match is None:
         raise InputError(f"{text[:60]!r} is not a number as Slurm writes it", path=f"{entry.path} {key}")
     limit, used = match["limit"], match["used"]
-    return None if limit in (None, "N") else int(limit), None if used is None else int(used)
+    return None if limit is None else count_of(limit), None if used is None else int(used)
 
 
 def _tres(entry: LimitRecord, key: str) -> Iterator[tuple[str, int, int | None]]:
     """Yield each TRES that is limited, the limit, and what is used of it."""
     for part in filter(None, entry.fields.get(key, "").split(",")):
         name, _, value = part.partition("=")
-        # Memory may have a unit: it is not read, only whether it is limited.
-        unread = name not in _AMOUNTS and not name.startswith("gres/")
-        limit, used = _count(
-            re.sub(r"^(\d+)(?:\.\d+)?[KMGTP]", r"\1", value) if unread else value, entry, key
-        )
+        limit, used = _count(value, entry, key)
         if limit is not None:
             yield name, limit, used
 

@@ -7,14 +7,15 @@ A list of licences has items between ``,`` or ``;``: 25.05 and later write ``;``
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ...cluster.checks import LARGEST_COUNT, plain
 from ...cluster.errors import InputError
-from ...cluster.nodes import License
+from ...cluster.nodes import License, Node
 from ...formats.file_kinds import is_json
 from ...formats.notes import Notes
-from .answer_record import AnswerEntry, KeyedRecord, Record, answer_entries, read_document
+from .answer_record import KeyedRecord, Record, answer_entries, read_document
+from .answer_text import Paragraph, count_of
 from .versions import SlurmRelease, release_of
 
 #: A separator, nodes in parentheses, or what stands between: each character is looked at once.
@@ -88,7 +89,7 @@ def read_licenses(content: bytes, notes: Notes) -> dict[str, License]:
         InputError: the answer is malformed or of an unknown shape.
     """
     # Each a licence, or one layer of it.
-    rows: dict[str, list[AnswerEntry]] = {}
+    rows: dict[str, list[Paragraph]] = {}
     for row in answer_entries(content, "LicenseName", "licenses", _keys):
         name = row.verbatim("LicenseName")
         plain(name, row.path)
@@ -99,7 +100,7 @@ def read_licenses(content: bytes, notes: Notes) -> dict[str, License]:
     return {name: entry for name, entry in found if entry is not None}
 
 
-def _license(name: str, layers: Sequence[AnswerEntry], mode: str, notes: Notes) -> License | None:
+def _license(name: str, layers: Sequence[Paragraph], mode: str, notes: Notes) -> License | None:
     """Return a licence; ``mode``: how layers count that do not tell (1 any, 2 all, 3 by node)."""
     totals = [_count(row, "Total") for row in layers]
     reserved = [row.count("Reserved") or 0 for row in layers]
@@ -125,7 +126,7 @@ def _keys(record: Record) -> Mapping[str, str]:
     return _MEMBERS
 
 
-def _count(entry: AnswerEntry, key: str) -> int:
+def _count(entry: Paragraph, key: str) -> int:
     count = entry.count(key)
     if count is not None:
         return count
@@ -135,10 +136,8 @@ def _count(entry: AnswerEntry, key: str) -> int:
 
 
 _DETAIL = re.compile(r"\([^()]*\)")
-_GRES_COUNT = re.compile(r"(\d{1,20})([KMGTP]?)", re.IGNORECASE)
 _GRES_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _REQUEST = re.compile(r"(?:gres[:/])(?P<what>.+)")
-_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
 #: No type's name is longer; a longer one is a count beyond all bounds.
 _LONGEST = 60
 #: Parts of one text; the commas of a socket list (``S:0,2``) count too.
@@ -164,6 +163,29 @@ def parse_gres(text: str, path: str, beyond: list[str] | None = None) -> dict[st
     if beyond is not None:
         beyond += (name for name, count in counts.items() if count > LARGEST_COUNT)
     return {name: count for name, count in counts.items() if name not in (beyond or ())}
+
+
+def gres_kinds(nodes: Iterable[Node]) -> frozenset[str]:
+    """Return the names, without types, of the gres that nodes have."""
+    return frozenset(name.partition(":")[0] for node in nodes for name in node.total.gres)
+
+
+def wanted_gres(
+    counts: Mapping[str, int], option: str, known: Collection[str], unsupported: list[str]
+) -> dict[str, int]:
+    """Return the counts above 0 that ``option`` asks for; others are not expressible.
+
+    Those are counts that nothing here can hold, and gres that are not among the ``known`` kinds.
+    """
+    kept: dict[str, int] = {}
+    for name, count in counts.items():
+        if count > LARGEST_COUNT:
+            unsupported.append(f"{option}{name}={count}")
+        elif count and name.partition(":")[0] not in known:
+            unsupported.append(f"{option}{name}={count}: no node is known to have {name}")
+        elif count:
+            kept[name] = count
+    return kept
 
 
 def parse_request(text: str, path: str) -> tuple[dict[str, int], list[str]]:
@@ -207,14 +229,13 @@ def _check_number(text: str, path: str) -> None:
 def _item(item: str, path: str) -> tuple[str, int]:
     """Return the name (with its type) and the count, 1 where none is written."""
     parts = [part for part in item.split(":") if part != "no_consume"]
-    count = 1
-    if len(parts) > 1 and (match := _GRES_COUNT.fullmatch(parts[-1])):
-        count = int(match[1]) * _UNITS[match[2].upper()]
+    count = count_of(parts[-1]) if len(parts) > 1 else None
+    if count is not None:
         parts.pop()
     too_long = len(parts[-1]) > _LONGEST
     if len(parts) not in (1, 2) or not _GRES_NAME.fullmatch(parts[0]) or not parts[-1] or too_long:
         raise InputError(f"{item[:60]!r} is not a gres as Slurm writes it", path=path)
-    return ":".join(parts), count
+    return ":".join(parts), 1 if count is None else count
 
 
 def settle(use: Mapping[str, int], totals: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:

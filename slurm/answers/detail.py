@@ -5,14 +5,15 @@ Read in both forms, a paragraph or (``-o``) a line for each job.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Resources
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
-from .answer_record import Known
+from .answer_record import Known, Record
+from .answer_text import pairs_in
 from .consumables import parse_gres
 
 _START = re.compile(r"^(?=JobId=)", re.MULTILINE)
@@ -26,12 +27,15 @@ _BEHIND_FREE = {
     "Command": re.compile(r"(?<=\s)WorkDir="),
     "Comment": re.compile(r"\n|\Z"),
 }
-_SWITCHES = re.compile(r"\sSwitches=(\d{1,18})")
-_CPUS_PER_TASK = re.compile(r"\sCPUs/Task=(\d{1,18})")
-_SEGMENT = re.compile(r"\sSegmentSize=(\d{1,18})")
-_SEGMENTS = re.compile(r"\s(Spread|Consolidate)Segments=Yes\b", re.IGNORECASE)
-_SHARING = re.compile(r"\sOverSubscribe=([A-Z]{1,20})\b")
-_TASKS_PER_GRES = re.compile(r"\sNtasksPerTRES=(\d{1,18})")
+_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+#: Keys of its text whose numbers JSON may leave out, and the members that they are.
+_NUMBERS = {
+    # Switches=1@00:05:00, and Switches=0 where none were asked for.
+    "Switches": "required_switches",
+    "CPUs/Task": "cpus_per_task",
+    "SegmentSize": "segment_size",
+    "NtasksPerTRES": "tasks_per_tres",
+}
 _CPU_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _USE = re.compile(r"\sNodes=(\S++) CPU_IDs=(\S*+) Mem=(\d{1,18}) GRES=(\S*+)")
 
@@ -42,23 +46,25 @@ class JobDetail:
 
     Attributes:
         name: the job's name, to know that both are about the same job.
-        max_switches: ``--switches``, None when not asked for.
-        cpus_per_task, tasks_per_gres: None when not printed.
+        numbers: counts above 0 that its JSON may leave out, by its members (``_NUMBERS``).
+        segments: ``SPREAD_SEGMENTS``, ``CONSOLIDATE_SEGMENTS`` (25.11), as the flags of its JSON.
         sharing: ``OverSubscribe=``: ``NO`` (whole nodes), ``OK``, ``YES``, ``USER``, ``MCS``, ``TOPO``;
             empty: absent.
-        segment: ``--segment`` (25.05); None where it is not printed.
-        segments: ``SPREAD_SEGMENTS``, ``CONSOLIDATE_SEGMENTS`` (25.11), as the flags of its JSON.
         use: what it holds by node, CPUs as Slurm counts them; empty while pending.
     """
 
     name: str
-    max_switches: int | None
-    cpus_per_task: int | None
-    tasks_per_gres: int | None
-    use: Mapping[str, Resources]
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    segments: tuple[str, ...] = ()
     sharing: str = ""
-    segment: int | None = None
-    segments: frozenset[str] = frozenset()
+    use: Mapping[str, Resources] = field(default_factory=dict)
+
+    def joined(self, record: Record) -> Record:
+        """Return a job's JSON with what it leaves out, ``sharing`` as a member of its own."""
+        lacking = {name: count for name, count in self.numbers.items() if not record.asked(name)}
+        flags = [*record.texts("flags"), *self.segments]
+        more = {"flags": flags, "sharing": self.sharing}
+        return Record({**record.members, **lacking, **more}, record.path)
 
 
 def parse_job_detail(
@@ -105,17 +111,16 @@ def _detail(record: str) -> tuple[int, JobDetail]:
     if match is None:
         raise InputError(f"{record[:40].split(maxsplit=1)[0]!r} is not a job id", path="JobId")
     fields = _without_free(record)
-    sharing = _SHARING.search(fields)
+    # What looks like a key in a text of users stands behind the keys.
+    pairs = dict(reversed([*pairs_in(fields)]))
+    numbers = {member: _NUMBER.match(pairs.get(key, "")) for key, member in _NUMBERS.items()}
+    words = (word for word in ("Spread", "Consolidate") if pairs.get(f"{word}Segments", "").upper() == "YES")
     return int(match[1]), JobDetail(
         name=_name(record),
-        # Switches=0 is how Slurm says that none were asked for.
-        max_switches=_number(_SWITCHES, fields) or None,
-        cpus_per_task=_number(_CPUS_PER_TASK, fields),
-        tasks_per_gres=_number(_TASKS_PER_GRES, fields) or None,
+        numbers={name: count for name, one in numbers.items() if one and (count := int(one[0]))},
+        segments=tuple(f"{word.upper()}_SEGMENTS" for word in words),
+        sharing=pairs.get("OverSubscribe", ""),
         use=_use(fields, f"JobId={match[1]}"),
-        segment=_number(_SEGMENT, fields) or None,
-        segments=frozenset(f"{word.upper()}_SEGMENTS" for word in _SEGMENTS.findall(fields)),
-        sharing=sharing[1] if sharing else "",
     )
 
 
@@ -142,11 +147,6 @@ def _without_free(record: str) -> str:
         while begin[1] != "Comment" and place > begin.end() and record[place - 1].isspace():
             place -= 1
     return "".join([*kept, record[place:]])
-
-
-def _number(pattern: re.Pattern[str], text: str) -> int | None:
-    match = pattern.search(text)
-    return int(match[1]) if match else None
 
 
 def _use(fields: str, path: str) -> dict[str, Resources]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from ...cluster.errors import InputError
 from ...cluster.text import listed
-
-_PAIR = re.compile(r"([A-Z][A-Za-z]*)=(\S*)")
+from .answer_text import pairs_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +80,9 @@ def _of_manager(text: str) -> Iterator[LimitRecord]:
         # What follows the association and QOS records is of users and types.
         body = re.split(r"^(?=\S+ Records)", record, flags=re.MULTILINE)[0]
         fields: dict[str, str] = {}
-        for key, value in _PAIR.findall(body):
-            # Limits of each user stand with each of them again.
-            fields[key] = fields.get(key) or value
+        for key, value in pairs_in(body):
+            # Limits of each user stand with each of them again, below a line with the user.
+            fields[key] = fields.get(key) or value.partition("\n")[0]
         head = record.partition("\n")[0].strip()[:60]
         if record.startswith("QOS="):
             yield LimitRecord(path=head, qos=_plain(fields["QOS"]), fields=fields)

@@ -18,6 +18,7 @@ from ...cluster.option_fields import options_in
 from ...cluster.snapshot import Snapshot
 from ...formats.notes import Notes
 from ...formats.reading import read_document
+from .answer_text import answered
 from .slurm_files import SlurmFiles
 from .snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 from .topology_any import is_sizes
@@ -47,20 +48,20 @@ EACH_NODE: Question = (_NODES, ("scontrol", "-o", "show", "nodes"))
 #: Asks for nodes in JSON: 22.05's scontrol writes none.
 NODES: Question = (_NODES, ("sinfo", _JSON))
 
-_PARTITIONS: Question = (("scontrol", "show", "partitions", _JSON), PARTITIONS)
 _RESERVATIONS: Question = (("scontrol", "show", "reservations", _JSON), RESERVATIONS)
 _LIMITS: Command = ("scontrol", "show", "assoc_mgr", "flags=qos,assoc")
 
 #: By the names of the files that could be given instead, with what it means to do without the
 #: answer; empty: a snapshot needs it. From 23.02 ``sinfo --json`` groups nodes; of a Slurm without
-#: accounting assoc_mgr says nothing. Of licences only text tells how layers count.
+#: accounting assoc_mgr says nothing. Of licences only text tells how layers count, of partitions
+#: before 26.05 whose jobs are stopped and which flags they have.
 _QUESTIONS: dict[str, tuple[Question, str]] = {
     "jobs": ((JOBS,), ""),
     "nodes": (NODES, ""),
     "topology": ((TOPOLOGY,), "the topology is taken as linear"),
     "job_detail": ((("scontrol", "-d", "show", "job"),), "job detail is not known"),
     "licenses": ((LICENSES,), "licences are not known"),
-    "partitions": (_PARTITIONS, "limits of partitions are not known"),
+    "partitions": ((PARTITIONS,), "limits of partitions are not known"),
     "reservations": (_RESERVATIONS, "reservations are not known"),
     "limits": ((_LIMITS,), "limits of QOS and associations are not known"),
     "conf": ((CONFIG,), "the cluster's defaults are not known"),
@@ -75,8 +76,11 @@ _ENDS = 2000
 _IS_DOWN = re.compile(rb"contact slurm controller|Socket timed out")
 _LOCAL_TIME = re.compile(rb"\bStartTime=\d+-")
 
-#: What changes of which jobs, nodes and cluster a command speaks; it cuts lines of topologies, too.
-_CHANGING = re.compile(r"(?:SQUEUE|SINFO)_(?!ALL$)|SLURM_(?:CLUSTERS|TOPO_LEN)$")
+#: What changes of which jobs, nodes and cluster a command speaks, how, and what else it says: debug
+#: flags write to the stderr on which refusals stand.
+_CHANGING = re.compile(
+    r"(?:SQUEUE|SINFO|SCONTROL|SACCT)_(?!ALL$)|SLURM_(?:CLUSTERS|\w+_(?:LEN|FORMAT|FLAGS)|JSON|YAML)$"
+)
 #: Commands asked of a live Slurm at a time: as many as take longer than a moment.
 AT_ONCE = 4
 #: A controller under load answers late; one that does not answer at all should not hang a cron job.
@@ -108,7 +112,7 @@ def ask_slurm(command: Command, timeout_s: float = _TIMEOUT_S) -> bytes:
     if is_down:
         raise UnreachableError("slurmctld cannot be reached (scontrol ping tells more)", file=shown)
     if answer.returncode:
-        said = answer.stderr.decode(errors="replace").strip().splitlines()
+        said = answered(answer.stderr).strip().splitlines()
         reason = said[-1] if said else f"exit code {answer.returncode}"
         raise InputError(f"the command failed: {reason}", file=shown)
     return answer.stdout
@@ -241,7 +245,7 @@ def snapshot_from_slurm(
 def release_here(ask: Ask = ask_slurm) -> SlurmRelease | None:
     """Return the release of Slurm's commands here, None where they do not tell."""
     try:
-        return parse_release(ask(_RELEASE).decode(errors="replace"))
+        return parse_release(answered(ask(_RELEASE)))
     except InputError:
         return None
 

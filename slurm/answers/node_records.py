@@ -14,83 +14,20 @@ from ...formats.file_kinds import is_json
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from .answer_record import Known, Record, read_document
-from .answer_text import Paragraph, answered, paragraphs
+from .answer_text import WORDS, Paragraph, answered, paragraphs
 from .consumables import gres_of_tres, parse_gres, parse_request, settle
 from .versions import note_unknown
 
-_BASE = {
-    "IDLE": NodeState.IDLE,
-    "MIXED": NodeState.MIXED,
-    "ALLOCATED": NodeState.ALLOCATED,
-    "DOWN": NodeState.DOWN,
-    "ERROR": NodeState.DOWN,
-    "FUTURE": NodeState.UNKNOWN,
-    "UNKNOWN": NodeState.UNKNOWN,
-}
-#: Flags that decide the state whatever the base is, the strongest first.
-_DECIDING = {
-    "NOT_RESPONDING": NodeState.DOWN,
-    "INVALID_REG": NodeState.DOWN,
-    "REBOOT_ISSUED": NodeState.DOWN,
-    "FAIL": NodeState.FAIL,
-    "MAINTENANCE": NodeState.MAINT,
-    "MAINT": NodeState.MAINT,
-    "RESERVED": NodeState.RESERVED,
-    # Slurm would wake such a node for a job. An award starts now, so it is not offered.
-    "POWERED_DOWN": NodeState.UNKNOWN,
-    "POWERING_DOWN": NodeState.UNKNOWN,
-    "POWER_DOWN": NodeState.UNKNOWN,
-    "POWERING_UP": NodeState.UNKNOWN,
-    "POWER_UP": NodeState.UNKNOWN,
-    "POWER_DOWN_ASAP": NodeState.UNKNOWN,
-    "POWER_DOWN_FORCE": NodeState.UNKNOWN,
-    "POWER_DRAIN": NodeState.UNKNOWN,
-    "REBOOT_REQUESTED": NodeState.UNKNOWN,
-    # Closed by a job that has the block for itself, and of another cluster's (25.11 and later).
-    "BLOCKED": NodeState.UNKNOWN,
-    "EXTERNAL": NodeState.UNKNOWN,
-    "COMPLETING": NodeState.COMPLETING,
-}
+_BASE = {word: NodeState[state] for word, state in WORDS["node_states"].items()}
+_DECIDING = {flag: NodeState[state] for flag, state in WORDS["node_flags"].items()}
 #: Flags that leave the base as it is: a planned node is idle until its job starts.
 _HARMLESS = {"PLANNED", "REBOOT_CANCELED", "CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUTURE", "RESUME", "UNDRAIN"}
-#: The flags that sinfo and older Slurm write as signs behind a state (``IDLE*``).
-_SUFFIXES = {
-    "*": "NOT_RESPONDING",
-    "~": "POWERED_DOWN",
-    "#": "POWERING_UP",
-    "!": "POWER_DOWN",
-    "%": "POWERING_DOWN",
-    "$": "MAINTENANCE",
-    "@": "REBOOT_REQUESTED",
-    "^": "REBOOT_ISSUED",
-    "-": "PLANNED",
-}
 #: What a snapshot with such nodes says in its notes.
 THREADS_NOTE = "cores are hardware threads on nodes with several a core; Slurm allocates them core by core"
 #: What a snapshot of nodes that differ in weight says in its notes.
 WEIGHTS_NOTE = "weights of nodes differ and are not looked at: Slurm takes nodes of lower weight first"
 
 
-#: A record's member -> its key in scontrol's text.
-_KEYS = {
-    "name": "NodeName",
-    "cpus": "CPUTot",
-    "effective_cpus": "CPUEfctv",
-    "alloc_cpus": "CPUAlloc",
-    "real_memory": "RealMemory",
-    "specialized_memory": "MemSpecLimit",
-    "alloc_memory": "AllocMem",
-    "weight": "Weight",
-    "sockets": "Sockets",
-    "cores": "CoresPerSocket",
-    "threads": "ThreadsPerCore",
-    "gres": "Gres",
-    "gres_used": "GresUsed",
-    "tres": "CfgTRES",
-    "tres_used": "AllocTRES",
-    "features": "ActiveFeatures",
-    "state": "State",
-}
 _TEXTS = {"name", "gres", "gres_used", "tres", "tres_used", "features", "state"}
 
 
@@ -191,7 +128,7 @@ def node_document(content: bytes, known: Known | None = None) -> Record:
 
 def _members(entry: Paragraph) -> dict[str, Any]:
     members: dict[str, Any] = {}
-    for member, key in _KEYS.items():
+    for member, key in WORDS["node_keys"].items():
         if text := entry.text(key):
             members[member] = text if member in _TEXTS else entry.count(key)
     members["partitions"] = list(filter(None, entry.text("Partitions").split(",")))
@@ -290,7 +227,7 @@ def _features(record: Record, member: str) -> frozenset[str]:
 
 def _state_words(record: Record) -> set[str]:
     text = " ".join((*record.texts("state"), *record.texts("state_flags"))).upper()
-    return {_SUFFIXES.get(word, word) for word in re.findall(r"\w+|[^\w\s+]", text)}
+    return {WORDS["node_signs"].get(word, word) for word in re.findall(r"\w+|[^\w\s+]", text)}
 
 
 def _state(record: Record, name: str, notes: Notes) -> NodeState:

@@ -1,6 +1,6 @@
 """Partitions and their limits: ``scontrol show partition`` as text or JSON, or slurmrestd's."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Self
@@ -12,46 +12,17 @@ from ...cluster.nodes import Partition, PartitionState
 from ...cluster.value_types import Choice
 from ...formats.hostlist import names_in
 from ...formats.notes import Notes
-from .answer_record import AnswerEntry, Record, answer_entries
-from .answer_text import Paragraph
+from .answer_record import KeyedRecord, Record, answer_entries
+from .answer_text import WORDS, Paragraph
 from .versions import note_unknown
 
 _ALL = "ALL"
 #: Words for nothing; of 26.05 for a partition that has no mode of its own to stop jobs.
 _NOTHING = {"CLUSTER_GLOBAL", "DISABLED", "OFF", "NONE"}
-#: A key of scontrol's text, its member in 22.05's JSON, and in 23.02's and later, in groups.
-_LIMITS = (
-    ("PartitionName", "name", "name"),
-    ("Nodes", "nodes", "nodes.configured"),
-    ("State", "state", "partition.state"),
-    ("MaxNodes", "maximum_nodes_per_job", "maximums.nodes"),
-    ("MaxTime", "max_time_limit", "maximums.time"),
-    ("PriorityTier", "priority_tier", "priority.tier"),
-    ("DefMemPerCPU", "default_memory_per_cpu", "defaults.partition_memory_per_cpu"),
-    ("DefMemPerNode", "default_memory_per_node", "defaults.partition_memory_per_node"),
-    ("MinNodes", "min nodes per job", "minimums.nodes"),
-    ("MaxCPUsPerNode", "maximum_cpus_per_node", "maximums.cpus_per_node"),
-    ("MaxCPUsPerSocket", "", "maximums.cpus_per_socket"),
-    ("MaxMemPerNode", "", "maximums.partition_memory_per_node"),
-    ("MaxMemPerCPU", "", "maximums.partition_memory_per_cpu"),
-)
-_MEMBERS = (
-    *_LIMITS,
-    ("AllowAccounts", "allowed_accounts", "accounts.allowed"),
-    ("DenyAccounts", "denied_accounts", "accounts.deny"),
-    ("AllowQos", "allowed_qos", "qos.allowed"),
-    ("DenyQos", "denied_qos", "qos.deny"),
-    ("QoS", "qos", "qos.assigned"),
-    ("AllowGroups", "allowed_groups", "groups.allowed"),
-    ("JobDefaults", "", "defaults.job"),
-    ("PreemptMode", "preemption_mode", "preempt_mode"),
-    ("SelectTypeParameters", "", "select_type"),
-    ("Topology", "", "topology"),
-)
 #: Keys of what a partition is, without rules for who may use it.
-LIMIT_KEYS = tuple(key for key, *_ in _LIMITS)
-_FLAT = {key: flat for key, flat, _ in _MEMBERS}
-_GROUPED = {key: grouped for key, _, grouped in _MEMBERS}
+LIMIT_KEYS = tuple(WORDS["partition_limits"])
+_MEMBERS: Mapping[str, Sequence[str]] = {**WORDS["partition_limits"], **WORDS["partition_rules"]}
+_FLAT, _GROUPED = ({key: members[form] for key, members in _MEMBERS.items()} for form in range(2))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,13 +43,13 @@ class DefaultMemory:
         return bool(self.members)
 
     @classmethod
-    def of(cls, entry: AnswerEntry) -> Self:
+    def of(cls, entry: Paragraph) -> Self:
         """Return what a partition sets, or the configuration of the cluster; 0 is none."""
         per_cpu, per_node = entry.count("DefMemPerCPU"), entry.count("DefMemPerNode")
         return cls(per_cpu=per_cpu or None, per_node=per_node or None)
 
 
-def _ignored_rules(entry: AnswerEntry) -> Iterator[str]:
+def _ignored_rules(entry: Paragraph) -> Iterator[str]:
     """Yield the rules that aucsched ignores; JSON has preemption among them only from 26.05 on."""
     if entry.text("AllowGroups") not in ("", _ALL):
         yield f"AllowGroups={entry.text('AllowGroups')}"
@@ -234,7 +205,7 @@ def _is_grouped(record: Record) -> bool:
     return True
 
 
-def partition_of(entry: AnswerEntry) -> PartitionFigures:
+def partition_of(entry: Paragraph) -> PartitionFigures:
     """Return the partition that ``scontrol show partition`` shows as an entry."""
     exclusive, ignored = _sharing(entry)
     return PartitionFigures(
@@ -253,7 +224,7 @@ def partition_of(entry: AnswerEntry) -> PartitionFigures:
     )
 
 
-def _partition(entry: AnswerEntry) -> Partition:
+def _partition(entry: Paragraph) -> Partition:
     """Return a partition; a limit of 0 nodes or seconds, which lets no job start, closes it."""
     path, name, nodes = entry.path, entry.verbatim("PartitionName"), entry.text("Nodes")
     state = Choice(PartitionState, any_case=True).coerced(entry.text("State"), f"{path} state")
@@ -270,7 +241,7 @@ def _partition(entry: AnswerEntry) -> Partition:
     )
 
 
-def _ignored_limits(entry: AnswerEntry) -> Iterator[str]:
+def _ignored_limits(entry: Paragraph) -> Iterator[str]:
     if (least := entry.count("MinNodes") or 0) > 1:
         yield f"MinNodes={least}"
     for key in ("MaxCPUsPerNode", "MaxCPUsPerSocket"):
@@ -281,9 +252,9 @@ def _ignored_limits(entry: AnswerEntry) -> Iterator[str]:
             yield f"{key}={amount}"
 
 
-def _sharing(entry: AnswerEntry) -> tuple[frozenset[str], tuple[str, ...]]:
+def _sharing(entry: Paragraph) -> tuple[frozenset[str], tuple[str, ...]]:
     """Return what a partition's jobs have for themselves (26.05's words), and what is not read."""
-    if isinstance(entry, Paragraph):
+    if not isinstance(entry, KeyedRecord):
         return _sharing_of_text(entry)
     limits = entry.record.child("maximums")
     # Nothing in 22.05's record tells OverSubscribe=EXCLUSIVE.

@@ -23,7 +23,6 @@ from ...formats.notes import Notes
 from .answer_record import Record, read_document
 from .answer_text import answered
 from .consumables import asks_for
-from .detail import JobDetail
 from .policy import Site, admitted_jobs
 from .request import note_preferences, read_request
 from .states import JobPhase, hold_of, phase_of
@@ -195,7 +194,8 @@ def _job(record: Record, site: Site, notes: Notes) -> Job:
     record.require("priority", "state_reason", "time_limit", "partition", "user_name")
     label = f"job {record.count('job_id')}"
     priority = record.count("priority")
-    request, unsupported = read_request(record, _detail(record, site, notes, label), site, notes, label)
+    told = _with_detail(record, site, notes, label)
+    request, unsupported = read_request(told, site, notes, label)
     for text in unsupported:
         notes.add("not expressible", f"{label}: not expressible: {text}")
     note_preferences(record, notes, label)
@@ -222,19 +222,19 @@ def _hold(record: Record, priority: int, site: Site) -> str | None:
     return None if is_gated else hold
 
 
-def _detail(record: Record, site: Site, notes: Notes, label: str) -> JobDetail | None:
-    """Return scontrol's detail of the same job; one of another job with its number is not used."""
+def _with_detail(record: Record, site: Site, notes: Notes, label: str) -> Record:
+    """Return a record with scontrol's detail of the job; that of another of its number is not used."""
     details = site.details or {}
     detail = details.get(record.count("job_id"))
     if detail is None:
         if details and not record.has("required_switches"):
             notes.add("job detail", f"{label}: not in the job detail: --switches not known")
-        return None
+        return record
     if "name" in record.members and detail.name != record.text("name"):
         text = f"{label}: the job detail is of another job, {detail.name!r}, and not used"
         notes.add("job detail", text)
-        return None
-    return detail
+        return record
+    return detail.joined(record)
 
 
 def array_tasks(text: str, path: str) -> Iterator[int]:

@@ -22,6 +22,7 @@ from ...cluster.resources.pools import Pools, fewest
 from ...formats.notes import Notes
 from .answer_text import Paragraph
 from .associations import Associations, OneJob, is_limit_of
+from .consumables import gres_kinds
 from .detail import JobDetail
 from .node_records import NodeFigures, threads_in_partitions
 from .partitions import DefaultMemory, PartitionFigures
@@ -187,6 +188,11 @@ class Site:
         """Features that no node has now and that Slurm could give some."""
         active = frozenset[str]().union(*(one.node.features for one in self.nodes.values()))
         return frozenset[str]().union(*(node.inactive for node in self.nodes.values())) - active
+
+    @cached_property
+    def gres_kinds(self) -> frozenset[str]:
+        """The names, without types, of the gres that nodes have."""
+        return gres_kinds(one.node for one in self.nodes.values())
 
     @cached_property
     def elsewhere(self) -> dict[str, str]:

@@ -9,78 +9,34 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
 from ...cluster.jobs import Request, Span
 from ...cluster.text import one_line
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from .answer_record import Record
-from .consumables import parse_request, plain_licenses, without_gate
-from .detail import JobDetail
+from .answer_text import WORDS
+from .consumables import parse_request, plain_licenses, wanted_gres, without_gate
 from .partitions import DefaultMemory
 from .policy import Site
 from .size import CPUS_OF_TASK, SlurmSize, node_range, read_size, with_cpus_per_gres, with_whole_cores
 from .states import is_expedited
 from .versions import note_unknown
 
-#: Counts that constrain the job when they are above 0, and the option that sets each.
-_COUNTS = {
-    "sockets_per_node": "--sockets-per-node",
-    "cores_per_socket": "--cores-per-socket",
-    "tasks_per_socket": "--ntasks-per-socket",
-    "tasks_per_board": "--ntasks-per-board",
-    "tasks_per_tres": "--ntasks-per-gpu",
-    "sockets_per_board": "--sockets-per-board",
-    "minimum_tmp_disk_per_node": "--tmp",
-    "core_spec": "--core-spec",
-    # 22.05 writes --core-spec here too.
-    "thread_spec": "--core-spec or --thread-spec",
-}
-#: Counts that a node with one thread a core satisfies by itself when they are 1.
-_THREAD_COUNTS = {"threads_per_core": "--threads-per-core", "tasks_per_core": "--ntasks-per-core"}
-_TEXTS = {
-    "burst_buffer": "--bb",
-    "batch_features": "--batch",
-    "resv_name": "--reservation",
-    "tres_per_socket": "tres_per_socket",
-}
-_FLAGS = {
-    "GRES_ENFORCE_BIND": "--gres-flags=enforce-binding",
-    "GRES_BINDING_ENFORCED": "--gres-flags=enforce-binding",
-    # 25.11 and later: requeued, it starts before all others on nodes that Slurm keeps for it.
-    "EXPEDITED_REQUEUE": "--requeue=expedite",
-}
-#: What the job may be started without, by member and by flag.
-_PREFERRED = {
-    "prefer": "preferred features are not looked at",
-    "cluster_features": "cluster features are not looked at",
-    "deadline": "the deadline is not looked at",
-    "time_minimum": "only the full time limit is looked at, not --time-min",
-}
-_PREFERRED_FLAGS = {
-    "SPREAD_JOB": "is not spread over as many nodes as possible",
-    "USE_MIN_NODES": "may get more nodes than the fewest",
-    "PREFER_MINIMUM_NODE_COUNT": "may get more nodes than the fewest",
-}
-#: Slurm's INFINITE16 and NO_VAL16, which some versions write for a count that is not set; later
-#: ones write --thread-spec without the bit that tells it from --core-spec.
-_NOT_SET = {0xFFFF, 0xFFFE, 0x7FFF, 0x7FFE}
-
 
 def unsupported_parts(record: Record, *, threads: bool) -> Iterator[str]:
     """Yield what a snapshot cannot express; ``threads`` if a core may be several CPUs."""
-    for member, option in _COUNTS.items():
-        if value := _count(record, member):
+    for member, option in WORDS["job_counts"].items():
+        if value := record.asked(member):
             yield f"{option}={value}"
-    for member, option in _THREAD_COUNTS.items():
-        if (value := _count(record, member)) and (threads or value > 1):
+    for member, option in WORDS["job_thread_counts"].items():
+        if (value := record.asked(member)) and (threads or value > 1):
             yield f"{option}={value}"
-    for member, option in _TEXTS.items():
+    for member, option in WORDS["job_texts"].items():
         if text := record.text(member):
             yield f"{option} {text}"
     flags = record.words("flags")
-    yield from (option for flag, option in _FLAGS.items() if flag in flags)
+    yield from (option for flag, option in WORDS["job_flags"].items() if flag in flags)
     if is_expedited(record):
         yield "it starts again before all others (EXPEDITING)"
     if record.flag("reboot"):
@@ -89,20 +45,15 @@ def unsupported_parts(record: Record, *, threads: bool) -> Iterator[str]:
         yield f"parts of a heterogeneous job start together ({record.text('het_job_id_set') or 'het_job_id'})"
 
 
-def _count(record: Record, member: str) -> int:
-    value = record.number(member) or 0
-    return 0 if value in _NOT_SET else value
-
-
 def note_preferences(record: Record, notes: Notes, label: str) -> None:
     """Note what a job would like and may be started without."""
-    for member, text in _PREFERRED.items():
+    for member, text in WORDS["job_preferences"].items():
         value = record.members.get(member)
         wanted = record.number(member) if isinstance(value, (int, dict)) else record.text(member)
         if wanted:
             notes.add("preferences", f"{label}: {text}")
     flags = record.words("flags")
-    for flag, text in _PREFERRED_FLAGS.items():
+    for flag, text in WORDS["job_preference_flags"].items():
         if flag in flags:
             notes.add("preferences", f"{label}: {text}")
 
@@ -138,7 +89,6 @@ class _Reading:
     """One job while it is read."""
 
     record: Record
-    detail: JobDetail | None
     site: Site
     notes: Notes
     label: str
@@ -148,17 +98,17 @@ class _Reading:
         self.notes.add(kind, f"{self.label}: {text}")
 
 
-def read_request(
-    record: Record, detail: JobDetail | None, site: Site, notes: Notes, label: str
-) -> tuple[Request, tuple[str, ...]]:
+def read_request(record: Record, site: Site, notes: Notes, label: str) -> tuple[Request, tuple[str, ...]]:
     """Return a pending job's request and the parts of it that cannot be expressed.
+
+    ``record``: with what its detail adds (``JobDetail.joined``).
 
     Raises:
         InputError: a member is missing or of an unknown shape.
     """
     record.require(*_NEEDED, *(["shared"] if site.tells_shared else []))
     note_unknown(record.words("flags"), "flags", notes)
-    job = _Reading(record=record, detail=detail, site=site, notes=notes, label=label)
+    job = _Reading(record=record, site=site, notes=notes, label=label)
     members = _members(job)
     threads = any(max(counts) > 1 for counts in site.threads.values())
     job.unsupported.extend(unsupported_parts(record, threads=threads))
@@ -173,7 +123,7 @@ def read_request(
 
 def _members(job: _Reading) -> dict[str, Any]:
     required = wanted_nodes(_names(job, "required_nodes"), job.site.nodes, job.unsupported)
-    size = read_size(job.record, job.detail, len(required), len(job.site.nodes))
+    size = read_size(job.record, len(required), len(job.site.nodes))
     size, per_node, total = _gres(job, size)
     _note_size(job, size)
     size = _whole_cores(job, size)
@@ -184,8 +134,7 @@ def _members(job: _Reading) -> dict[str, Any]:
             # Nodes under the rules of a topology that is not the snapshot's.
             where = f"partition {name} is on the topology {topology}"
             job.unsupported.append(f"{where}, which is not read")
-    detail = job.detail
-    flags = job.record.words("flags") | (detail.segments if detail else frozenset())
+    flags = job.record.words("flags")
     switches = job.record.number("required_switches") or job.record.number("minimum_switches")
     licenses = without_gate(job.record.text("licenses"), job.site.gate)
     names = _names(job, "excluded_nodes")
@@ -201,11 +150,11 @@ def _members(job: _Reading) -> dict[str, Any]:
         "gres_per_node": {name: Span.exactly(count) for name, count in per_node.items()},
         "gres_total": {name: Span.exactly(count) for name, count in total.items()},
         "exclusive": exclusive,
-        "segment": _count(job.record, "segment_size") or (detail.segment if detail else None),
+        "segment": job.record.asked("segment_size") or None,
         "spread_segments": "SPREAD_SEGMENTS" in flags,
         "consolidate_segments": "CONSOLIDATE_SEGMENTS" in flags,
         "exclusive_topo": exclusive_topo,
-        "max_switches": switches or (detail.max_switches if detail else None),
+        "max_switches": switches or None,
         "contiguous": job.record.flag("contiguous"),
         "features": _features(job),
         "required_nodes": required,
@@ -249,19 +198,18 @@ def _gres(job: _Reading, size: SlurmSize) -> tuple[SlurmSize, dict[str, int], di
             job.unsupported.append(f"--cpus-per-gpu ({text}) where the GPUs of a node are not fixed")
         else:
             size = counted
-    if job.detail and job.detail.tasks_per_gres:
-        job.unsupported.append(f"--ntasks-per-gpu={job.detail.tasks_per_gres}")
     return size, per_node, total
 
 
 def _counts(job: _Reading, member: str) -> dict[str, int]:
     counts, others = parse_request(job.record.text(member), job.record.place(member))
-    if option := "--tres-per-task=" * (member == "tres_per_task"):
+    option = f"{member} "
+    if member == "tres_per_task":
+        option = "--tres-per-task="
         # The CPUs of a task are a part of its size.
         others = [one for one in others if not CPUS_OF_TASK.fullmatch(one)]
-    others += [f"{name}={count}" for name, count in counts.items() if count > LARGEST_COUNT]
-    job.unsupported.extend(f"{option or f'{member} '}{other}" for other in others)
-    return {name: count for name, count in counts.items() if 0 < count <= LARGEST_COUNT}
+    job.unsupported.extend(f"{option}{other}" for other in others)
+    return wanted_gres(counts, option, job.site.gres_kinds, job.unsupported)
 
 
 def _add_per_task(
@@ -349,7 +297,7 @@ def _exclusive(job: _Reading) -> tuple[bool, bool]:
 
 def _sharing(job: _Reading) -> frozenset[str]:
     """Return how a job shares nodes by scontrol's detail; without it, it gets whole nodes."""
-    if job.detail is not None and (word := job.detail.sharing):
+    if word := job.record.text("sharing"):
         return frozenset(filter(None, [_SHARING.get(word, word.lower())]))
     text = "26.05's JSON does not tell which jobs ask for whole nodes, so all get whole nodes"
     job.notes.unread("sharing", f"{text}: give --job-detail, or squeue --json=v0.0.44")

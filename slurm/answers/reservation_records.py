@@ -13,49 +13,14 @@ from ...cluster.errors import InputError
 from ...cluster.nodes import Reservation
 from ...formats.hostlist import names_in
 from ...formats.notes import Notes
-from .answer_record import AnswerEntry, Record, answer_entries
+from .answer_record import Record, answer_entries
+from .answer_text import WORDS, Paragraph
 from .consumables import counted_license, license_items, without_gate
 
 #: The gate's licence unless another is given.
 LICENCE = "auction"
 #: The controller's clock may be so far ahead of this host's, in seconds.
 _AHEAD_S = 60
-#: Flags that say what a snapshot does not hold, and what it does instead.
-_CHANGING = {
-    "DAILY": "repeats daily: only its next time is known",
-    "HOURLY": "repeats hourly: only its next time is known",
-    "WEEKLY": "repeats weekly: only its next time is known",
-    "WEEKDAY": "repeats on weekdays: only its next time is known",
-    "WEEKEND": "repeats at weekends: only its next time is known",
-    "TIME_FLOAT": "floats ahead of the clock: its start is taken as it stands now",
-    "REPLACE": "takes further nodes as its own become busy: only those of now are known",
-    "REPLACE_DOWN": "takes other nodes for those that fail: only those of now are known",
-}
-#: Flags that change nothing for jobs outside: how its nodes were chosen, what ends it.
-_HARMLESS = {
-    "ALL_NODES",
-    "ANY_NODES",
-    "FLEX",
-    "FORCE_START",
-    "IGNORE_JOBS",
-    "IGNORE_RUNNING",
-    "LICENSE_ONLY",
-    "MAGNETIC",
-    "MAINT",
-    "NO_HOLD_JOBS",
-    "NO_HOLD_JOBS_AFTER_END",
-    "OVERLAP",
-    "PART_NODES",
-    "PURGE",
-    "PURGE_COMP",
-    # Beside DAILY and the like.
-    "REOCCURRING",
-    "SPEC_NODES",
-    "STATIC",
-    "STATIC_ALLOC",
-    "TRES_PER_NODE",
-    "USER_DELETE",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,12 +123,9 @@ def fitted_reservation(
             say(f"running jobs hold all its {entry.cores} cores: it keeps nothing else from jobs")
             return None
         say(f"it holds {entry.cores} of its nodes' {total} cores: taken as all of them")
-    for flag in sorted(entry.flags - _HARMLESS):
-        say(
-            f"it {_CHANGING[flag]}"
-            if flag in _CHANGING
-            else f"the flag {flag} is not known and not looked at"
-        )
+    for flag in sorted(entry.flags):
+        if change := WORDS["reservation_flags"].get(flag, "?"):
+            say(f"the flag {flag} is not known and not looked at" if change == "?" else f"it {change}")
     return Reservation(
         name=entry.name, nodes=nodes, start=entry.start, end=entry.end, users=_users(entry, say)
     )
@@ -190,27 +152,15 @@ def _names(text: str) -> tuple[str, ...]:
 
 #: Who else may use one, by key.
 _ACCESS = {"Accounts": "accounts", "Groups": "groups", "AllowedPartitions": "partitions", "QOS": "qos"}
-#: Keys of scontrol's text and members of its JSON; only text has partitions and QOS (25.11).
-_MEMBERS = {
-    "ReservationName": "name",
-    "Nodes": "node_list",
-    "StartTime": "start_time",
-    "EndTime": "end_time",
-    "Users": "users",
-    "Flags": "flags",
-    "CoreCnt": "core_count",
-    "Accounts": "accounts",
-    "Groups": "groups",
-    "Licenses": "licenses",
-}
 
 
 def _keys(record: Record) -> Mapping[str, str]:
     record.require("name", "node_list", "start_time", "end_time", "users", "flags")
-    return _MEMBERS
+    keys: Mapping[str, str] = WORDS["reservation_keys"]
+    return keys
 
 
-def _figures(entry: AnswerEntry) -> ReservationFigures:
+def _figures(entry: Paragraph) -> ReservationFigures:
     return ReservationFigures(
         name=entry.verbatim("ReservationName"),
         nodes=names_in(entry.text("Nodes"), entry.place("Nodes")),

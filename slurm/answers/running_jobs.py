@@ -139,11 +139,12 @@ def _uses(record: Record, nodes: Mapping[str, NodeFigures]) -> Iterator[_Use]:
         return
     allocated = resources.members.get("allocated_nodes")
     if isinstance(allocated, list):
-        yield from _listed(resources, nodes)
+        yield from _by_name(resources, "allocated_nodes", "nodename", nodes)
     elif isinstance(allocated, dict):
         yield from _by_place(resources, Record(allocated, resources.place("allocated_nodes")))
     elif isinstance(resources.members.get("nodes"), dict) and "allocation" in resources.members["nodes"]:
-        yield from _structured(resources, nodes)
+        held = Record(resources.members["nodes"], resources.place("nodes"))
+        yield from _by_name(held, "allocation", "name", nodes)
     else:
         raise record.unknown("job_resources", "a job's resources as Slurm 21.08 to 26.05 write them")
 
@@ -157,19 +158,13 @@ def _by_place(resources: Record, allocated: Record) -> Iterator[_Use]:
         yield names[int(place)], entry.count("cpus"), entry.number("memory")
 
 
-def _listed(resources: Record, nodes: Mapping[str, NodeFigures]) -> Iterator[_Use]:
-    for entry in resources.children("allocated_nodes"):
-        entry.require("nodename", "sockets")
-        memory, name = entry.number("memory_allocated"), entry.text("nodename")
-        yield name, _cpus(entry, nodes.get(name)), memory
-
-
-def _structured(resources: Record, nodes: Mapping[str, NodeFigures]) -> Iterator[_Use]:
-    held = resources.child("nodes")
-    for entry in held.children("allocation") if held else ():
-        entry.require("name", "sockets")
-        memory, name = entry.child("memory"), entry.text("name")
-        yield name, _cpus(entry, nodes.get(name)), memory.number("allocated") if memory else None
+def _by_name(resources: Record, member: str, name: str, nodes: Mapping[str, NodeFigures]) -> Iterator[_Use]:
+    """Yield the use on each node of a list, whose entries name their node in ``name``."""
+    for entry in resources.children(member):
+        entry.require(name, "sockets")
+        memory, node = entry.child("memory"), entry.text(name)
+        amount = memory.number("allocated") if memory else entry.number("memory_allocated")
+        yield node, _cpus(entry, nodes.get(node)), amount
 
 
 def _cpus(entry: Record, node: NodeFigures | None) -> int:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from ...cluster.jobs import Span
 from .answer_record import Record
 from .consumables import parse_request
-from .detail import JobDetail
 
 _NODES = re.compile(r"(?:^|,)node=(\d{1,18})")
 #: ``--cpus-per-task`` among what a task asks for: ``cpu:4`` (23.11), later ``cpu=4``.
@@ -57,12 +56,11 @@ class SlurmSize:
         return self.cores_per_node * self.nodes.minimum
 
 
-def read_size(record: Record, detail: JobDetail | None, required: int, cluster_nodes: int) -> SlurmSize:
+def read_size(record: Record, required: int, cluster_nodes: int) -> SlurmSize:
     """Return the size of a pending job.
 
     Args:
-        record: the job's JSON.
-        detail: what scontrol prints of the job, where known.
+        record: the job's JSON, with what scontrol prints of the job where known.
         required: how many nodes the job names itself; Slurm's minimum grows by them.
         cluster_nodes: the largest node count possible.
 
@@ -71,7 +69,7 @@ def read_size(record: Record, detail: JobDetail | None, required: int, cluster_n
     """
     cpus = max(1, record.count("cpus"))
     tasks = max(1, record.number("tasks") or 1)
-    step = _cores_per_task(record, detail, cpus, tasks)
+    step = _cores_per_task(record, cpus, tasks)
     low, high = node_range(record)
     low = min(low, high or low)
     least = max(record.number("minimum_cpus_per_node") or 1, (record.number("tasks_per_node") or 0) * step)
@@ -113,9 +111,9 @@ def node_range(record: Record) -> tuple[int, int]:
     return max(1, low), high
 
 
-def _cores_per_task(record: Record, detail: JobDetail | None, cpus: int, tasks: int) -> int:
+def _cores_per_task(record: Record, cpus: int, tasks: int) -> int:
     """Return the CPUs of a task: as written, or cpus/tasks if the user set them (null in 22.05)."""
-    written = record.number("cpus_per_task") or (detail.cpus_per_task if detail else None)
+    written = record.number("cpus_per_task")
     if match := CPUS_OF_TASK.search(record.text("tres_per_task")):
         return max(written or 1, int(match[1]))
     if written:

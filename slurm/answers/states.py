@@ -5,6 +5,7 @@ from enum import Enum, auto
 
 from ...cluster.text import one_line
 from .answer_record import Record
+from .answer_text import WORDS
 
 
 class JobPhase(Enum):
@@ -17,36 +18,9 @@ class JobPhase(Enum):
     ENDED = auto()
 
 
-#: A job carries a base state and flags; 22.05 prints one of them, later versions all. The first
-#: phase of this table that any of a job's words belongs to counts.
-PHASES = {
-    JobPhase.HOLDING: {
-        "COMPLETING",
-        "CONFIGURING",
-        "RUNNING",
-        "RESIZING",
-        "STAGE_OUT",
-        "SIGNALING",
-        "STOPPED",
-    },
-    JobPhase.SUSPENDED: {"SUSPENDED"},
-    JobPhase.PENDING: {"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"},
-    JobPhase.ENDED: {
-        "BOOT_FAIL",
-        "CANCELLED",
-        "COMPLETED",
-        "DEADLINE",
-        "FAILED",
-        "LAUNCH_FAILED",
-        "NODE_FAIL",
-        "OUT_OF_MEMORY",
-        "PREEMPTED",
-        "RECONFIG_FAIL",
-        "REVOKED",
-        "TIMEOUT",
-    },
-}
-_KNOWN = set().union(*PHASES.values())
+#: The first phase of this table that any of a job's words belongs to counts.
+PHASES = {JobPhase[name]: frozenset(words) for name, words in WORDS["job_phases"].items()}
+_KNOWN = frozenset[str]().union(*PHASES.values())
 #: Flags beside a base state that change nothing here.
 _HARMLESS = {"POWER_UP_NODE", "UPDATE_DB", "EXPEDITING"}
 _HELD_STATES = {"REQUEUE_HOLD": "RequeueHold", "SPECIAL_EXIT": "SpecialExit", "RESV_DEL_HOLD": "ResvDelHold"}

@@ -18,7 +18,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from importlib.resources import files
 from pwd import getpwuid
 
 from ...cluster.errors import InputError, OptionError
@@ -94,11 +93,6 @@ def extend_words(name: str, seconds: int) -> tuple[str, ...]:
 def drop_words(name: str) -> tuple[str, ...]:
     """Return scontrol's words that put a gate down, or remove another reservation."""
     return ("delete", f"ReservationName={name}")
-
-
-def job_submit_lua() -> str:
-    """Return job_submit.lua's text, for the folder of slurm.conf and ``JobSubmitPlugins=lua``."""
-    return files(__package__).joinpath("job_submit.lua").read_text("utf-8")
 
 
 #: Reservations of this kind of name are the loop's own.

@@ -10,7 +10,7 @@ from ...cluster.text import plural
 from ...formats.native.topology_wire import TITLES
 from ...formats.notes import Notes
 from ..answers.answer_record import read_document
-from ..answers.answer_text import paragraphs
+from ..answers.answer_text import answered, paragraphs
 from ..answers.consumables import read_licenses
 from ..answers.live import CONFIG, LICENSES, NODES, PARTITIONS, TOPOLOGY, Ask, first_answer
 from ..answers.node_records import read_nodes
@@ -72,11 +72,16 @@ class Patient:
     user: str
     now: Callable[[], float]
 
+    @property
+    def release(self) -> SlurmRelease | None:
+        """The release of slurmctld; None where its configuration does not tell."""
+        return parse_release(self.settings.get("SLURM_VERSION", ""))
+
 
 def examine(ask: Ask, licence: str, user: str, now: Callable[[], float]) -> Iterator[Finding]:
     """Yield what each check found; the first that fails for good ends them."""
     try:
-        settings = config_of(ask(CONFIG).decode(errors="replace")).pairs
+        settings = config_of(answered(ask(CONFIG))).pairs
     except InputError as error:
         yield Finding(level=Severity.FAIL, what="controller", text=str(error))
         return
@@ -91,7 +96,7 @@ def examine(ask: Ask, licence: str, user: str, now: Callable[[], float]) -> Iter
 
 def _version(patient: Patient) -> tuple[Severity, str]:
     text = patient.settings.get("SLURM_VERSION", "")
-    release = parse_release(text)
+    release = patient.release
     if release is None:
         return Severity.WARN, f"scontrol gives no known version: {text or 'none'}"
     if release < OLDEST or release.is_newer:
@@ -104,7 +109,7 @@ def _version(patient: Patient) -> tuple[Severity, str]:
 
 def _requeues(patient: Patient) -> tuple[Severity, str]:
     """Say if a release lets jobs past the gate, or holds those behind it (Slurm's changes)."""
-    release = parse_release(patient.settings.get("SLURM_VERSION", ""))
+    release = patient.release
     if release is None:
         return Severity.WARN, "whether requeued jobs keep their licences depends on the version"
     if _FORGETTING[0] <= release < _FORGETTING[1]:
@@ -153,20 +158,19 @@ def _licences(patient: Patient) -> tuple[Severity, str]:
     """Say what becomes of jobs that ask for remote licences, some in layers, or one of two."""
     notes, content = Notes(), patient.ask(LICENSES)
     read_licenses(content, notes)
-    entries = paragraphs(content.decode(errors="replace"), "LicenseName")
+    entries = paragraphs(answered(content), "LicenseName")
     remote = [entry.pairs["LicenseName"] for entry in entries if entry.text("Remote") == "yes"]
     said = [text for text in notes.texts() if "layer" in text or "not expressible" in text]
     if remote:
         said.append(f"remote, honoured as counted now: {', '.join(remote)}")
-    release = parse_release(patient.settings.get("SLURM_VERSION", ""))
-    if release is not None and release >= _FORGETTING[0]:
+    if patient.release is not None and patient.release >= _FORGETTING[0]:
         said.append("jobs that ask for one or another (-L a|b) are Slurm's")
     level = Severity.WARN if notes.policies else Severity.OK
     return level, "; ".join(said) or "none is remote or has layers"
 
 
 def _clock(patient: Patient) -> tuple[Severity, str]:
-    found = _AT.search(patient.ask(("sdiag",)).decode(errors="replace"))
+    found = _AT.search(answered(patient.ask(("sdiag",))))
     if found is None:
         return Severity.WARN, "sdiag does not tell the controller's time"
     off = abs(int(found[1]) - patient.now())
@@ -185,7 +189,7 @@ def _rights(patient: Patient) -> tuple[Severity, str]:
         )
     question = ("sacctmgr", "-n", "-P", "show", "user", patient.user, "format=AdminLevel")
     try:
-        said = patient.ask(question).decode(errors="replace").split()
+        said = answered(patient.ask(question)).split()
     except InputError as error:
         return Severity.FAIL, f"whether {patient.user} is an operator is not told: {error}"
     if said and said[0] == "Operator":
@@ -197,18 +201,18 @@ def _rights(patient: Patient) -> tuple[Severity, str]:
     return Severity.FAIL, f"{patient.user} is not an operator: sacctmgr {words} adminlevel=admin"
 
 
-def _select(patient: Patient) -> tuple[Severity, str]:
-    plugin = patient.settings.get("SelectType", "")
-    if plugin == "select/cons_tres":
-        return Severity.OK, plugin
-    return Severity.FAIL, f"{plugin or 'no SelectType'}: pins need select/cons_tres"
+def _plugin(
+    key: str, wanted: str, otherwise: Severity, why: str
+) -> Callable[[Patient], tuple[Severity, str]]:
+    """Return the check that a plugin is the one that the loop works with, and why."""
 
+    def check(patient: Patient) -> tuple[Severity, str]:
+        plugin = patient.settings.get(key, "")
+        if plugin == wanted:
+            return Severity.OK, plugin
+        return otherwise, f"{plugin or f'no {key}'}: {why}"
 
-def _priority(patient: Patient) -> tuple[Severity, str]:
-    plugin = patient.settings.get("PriorityType", "")
-    if plugin == "priority/multifactor":
-        return Severity.OK, plugin
-    return Severity.WARN, f"{plugin or 'no PriorityType'}: priorities do not change while jobs wait"
+    return check
 
 
 #: Of blocks: releases from one up to before another, whether something is amiss there, and what.
@@ -227,7 +231,7 @@ _REPEATED = (
 
 def _topology(patient: Patient) -> tuple[Severity, str]:
     try:
-        text = patient.ask(TOPOLOGY).decode(errors="replace")
+        text = answered(patient.ask(TOPOLOGY))
     except InputError as error:
         return Severity.WARN, f"{error}; nodes are in a row"
     notes = Notes()
@@ -239,7 +243,7 @@ def _topology(patient: Patient) -> tuple[Severity, str]:
     if read.kind == "tree":
         return Severity.OK, what
     said, is_amiss = [f"{what}: the rules are honoured", *notes.policies], bool(notes.policies)
-    release = parse_release(patient.settings.get("SLURM_VERSION", ""))
+    release = patient.release
     if release is not None and read.kind == "block":
         facts = [row for row in _BLOCKS if row[0] <= release < row[1]]
         said += [fact for *_, fact in facts] + [_REPEATED] * (release >= SEGMENTS_SHOWN)
@@ -286,8 +290,11 @@ CHECKS: Mapping[str, Callable[[Patient], tuple[Severity, str]]] = {
     "requeues": _requeues,
     "clock": _clock,
     "rights": _rights,
-    "placing": _select,
-    "priorities": _priority,
+    "placing": _plugin("SelectType", "select/cons_tres", Severity.FAIL, "pins need select/cons_tres"),
+    "priorities": _plugin(
+        *("PriorityType", "priority/multifactor", Severity.WARN),
+        "priorities do not change while jobs wait",
+    ),
     "topology": _topology,
     "nodes": _nodes,
     "settings": _settings,

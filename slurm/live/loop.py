@@ -15,7 +15,6 @@ from ...cluster.snapshot import Snapshot
 from ...cluster.text import one_line
 from ...formats.hostlist import names_in
 from ..answers.answer_record import Known
-from ..answers.answer_text import answered
 from ..answers.live import Ask
 from ..answers.node_records import asleep_cores
 from ..answers.reservation_records import read_reservations
@@ -231,7 +230,7 @@ class Loop:
         look = taken.look
         if look.sources.config is not None:
             try:
-                self._preemption = read_preemption(answered(look.sources.config.content), self._ask)
+                self._preemption = read_preemption(look.config, look.sources.partitions, self._ask)
             except InputError as error:
                 text = one_line(str(error))
                 self._journal([{"event": "said", "number": self._passes, "text": text}])
@@ -408,10 +407,8 @@ def tell(figures: Metrics, report: PassReport) -> None:
     figures.set("aucsched_pass_timestamp_seconds", report.at)
     figures.set("aucsched_gap_ratio", report.gap)
     figures.set("aucsched_awards", report.pinned)
-    for state, count in (("gated", report.waiting), ("pinned", report.claimed), ("running", report.running)):
-        figures.set("aucsched_jobs", count, state=state)
-    for state, count in (("all", report.cores), ("used", report.used)):
-        figures.set("aucsched_cores", count, state=state)
+    figures.of_states("aucsched_jobs", gated=report.waiting, pinned=report.claimed, running=report.running)
+    figures.of_states("aucsched_cores", all=report.cores, used=report.used)
     figures.set("aucsched_unread_rules", report.unread)
     figures.add("aucsched_starts", report.started, by="auction")
     figures.add("aucsched_put_back", report.put_back)

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.resources import files
 from typing import ClassVar
 
 from ...cluster.errors import InputError, OptionError, system_errors
 from ...negotiation.transport.link import is_loopback
+from ..answers.answer_text import answered
 from ..answers.live import Ask
 from ..answers.reservation_records import ReservationFigures
 from .actions import gates
@@ -84,6 +84,11 @@ class Metrics:
                 values.pop(key, None)
             else:
                 values[key] = float(value)
+
+    def of_states(self, name: str, **counts: float) -> None:
+        """Set a gauge for each state."""
+        for state, count in counts.items():
+            self.set(name, count, state=state)
 
     def run(self, name: str, moment: float, *, down: bool = False) -> None:
         """Let a gauge give the seconds since a moment, or ``down`` to it, whenever it is read."""
@@ -212,11 +217,6 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def dashboard() -> str:
-    """Return the dashboard's JSON; Grafana asks for the Prometheus data source at its import."""
-    return files(__package__).joinpath("dashboard.json").read_text("utf-8")
-
-
 _CORES: tuple[str, ...] = ("sinfo", "-h", "-o", "%C")
 _JOBS: tuple[str, ...] = ("squeue", "-h", "-o", "%T|%r")
 _FOUR = re.compile(r"(\d{1,12})/(\d{1,12})/(\d{1,12})/(\d{1,12})", re.ASCII)
@@ -257,10 +257,10 @@ def cluster_status(ask: Ask, licence: str, addresses: tuple[str, ...]) -> Cluste
     """
     found, states = ClusterStatus(), Counter[str]()
     try:
-        match = _FOUR.search(ask(_CORES).decode(errors="replace"))
+        match = _FOUR.search(answered(ask(_CORES)))
         if match is not None:
             found.cores = (int(match[1]), int(match[2]), int(match[3]), int(match[4]))
-        for line in ask(_JOBS).decode(errors="replace").splitlines():
+        for line in answered(ask(_JOBS)).splitlines():
             state, _, reason = line.partition("|")
             states[f"pending: {reason}" if state == "PENDING" else state.lower()] += 1
         found.gates = gates(ask, licence)

@@ -21,6 +21,7 @@ from ...cluster.schedule import Award, Reason
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import names_in
 from ...simulation.nodes.node_machine import why_never
+from ..answers.answer_text import answered
 from ..answers.consumables import asks_for, with_gate
 from ..answers.live import JOBS, Ask, Command
 from ..answers.reservation_records import ReservationFigures
@@ -63,7 +64,7 @@ def answer_rows(ask: Ask, command: Command, fields: int) -> Iterator[list[str]]:
     Raises:
         InputError: Slurm does not answer, or prints what is not known.
     """
-    for number, told in enumerate(ask(command).decode(errors="replace").splitlines(), 1):
+    for number, told in enumerate(answered(ask(command)).splitlines(), 1):
         row = told.split("|", fields - 1)
         if len(row) != fields:
             text = f"{told[:60]!r} is not what was asked for"

@@ -205,10 +205,8 @@ def _tell(figures: Metrics, entry: ShadowPass, unread: int) -> None:
     figures.set("aucsched_gap_ratio", entry.gap)
     figures.set("aucsched_awards", len(entry.would))
     figures.set("aucsched_unread_rules", unread)
-    for state, count in (("waiting", entry.waiting), ("running", entry.running)):
-        figures.set("aucsched_jobs", count, state=state)
-    for state, count in (("all", entry.cores), ("used", entry.used)):
-        figures.set("aucsched_cores", count, state=state)
+    figures.of_states("aucsched_jobs", waiting=entry.waiting, running=entry.running)
+    figures.of_states("aucsched_cores", all=entry.cores, used=entry.used)
     if not entry.is_first:
         figures.add("aucsched_starts", len(entry.started), by="slurm")
 

@@ -14,9 +14,9 @@ from ...cluster.jobs import Job, RunningJob
 from ...cluster.nodes import NodeState
 from ...cluster.schedule import Reason, Schedule
 from ...cluster.snapshot import Snapshot
-from ..answers.answer_text import paragraphs
+from ..answers.answer_text import Paragraph, answered, paragraphs
 from ..answers.live import PARTITIONS, Ask, Command
-from ..answers.policy import config_of
+from ..answers.snapshot_of_answers import SlurmText
 from ..answers.states import JobPhase
 from .live_queue import LiveJob
 
@@ -55,23 +55,26 @@ class SlurmPreemption:
         return other.qos.partition(",")[0] in self.stopped.get(job.qos.partition(",")[0], frozenset())
 
 
-def read_preemption(config: str, ask: Ask) -> SlurmPreemption | None:
+def read_preemption(settings: Paragraph, partitions: SlurmText | None, ask: Ask) -> SlurmPreemption | None:
     """Return by what rules the site stops running jobs, None where it stops none.
+
+    Of ``partitions``, as a look was told them in text, nothing is asked again.
 
     Raises:
         InputError: they cannot be had.
     """
-    settings = config_of(config)
     kind = settings.text("PreemptType")
     if not kind.startswith("preempt/") or kind == "preempt/none":
         return None
-    is_by_qos = kind == "preempt/qos"
-    rules = _by_qos(ask(QOS).decode(errors="replace")) if is_by_qos else _by_tier(ask(PARTITIONS))
+    if kind == "preempt/qos":
+        rules = _by_qos(answered(ask(QOS)))
+    else:
+        rules = _by_tier(answered(ask(PARTITIONS) if partitions is None else partitions.content))
     return replace(rules, by_priority="PRIORITY" in settings.text("PreemptMode").upper().split(","))
 
 
-def _by_tier(content: bytes) -> SlurmPreemption:
-    entries = list(paragraphs(content.decode(errors="replace"), "PartitionName"))
+def _by_tier(text: str) -> SlurmPreemption:
+    entries = list(paragraphs(text, "PartitionName"))
     return SlurmPreemption(
         tiers={entry.pairs["PartitionName"]: entry.count("PriorityTier") or 0 for entry in entries},
         kept=frozenset(

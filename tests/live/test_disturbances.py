@@ -507,21 +507,27 @@ def test_bytes_that_are_no_text_in_scontrol_s_answer_end_nothing(
 def test_a_user_s_own_settings_of_commands_change_no_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``SQUEUE_USERS`` would hide jobs, ``SLURM_CLUSTERS`` ask and change another cluster."""
+    """``SQUEUE_USERS`` would hide jobs, ``SLURM_CLUSTERS`` ask and change another cluster.
+
+    ``SLURM_DEBUG_FLAGS`` would write to stderr, where refusals stand.
+    """
     program = tmp_path / "scontrol"
     program.write_text("#!/bin/sh\nenv >&2\nenv\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    kept = {"SQUEUE_ALL", "SINFO_ALL", "SLURM_CONF"}
-    for name in (*kept, "SQUEUE_USERS", "SINFO_PARTITION", "SLURM_CLUSTERS", "SLURM_TOPO_LEN"):
+    kept = {"SQUEUE_ALL", "SINFO_ALL", "SCONTROL_ALL", "SLURM_CONF"}
+    others = {"SQUEUE_USERS", "SINFO_PARTITION", "SLURM_CLUSTERS", "SLURM_TOPO_LEN", "SCONTROL_FUTURE"}
+    others |= {"SCONTROL_LOCAL", "SACCT_FORMAT", "SACCT_FEDERATION", "SLURM_DEBUG_FLAGS", "SLURM_JSON"}
+    for name in (*kept, *others, "SLURM_TIME_FORMAT", "SLURM_BITSTR_LEN"):
         monkeypatch.setenv(name, "x")
     asked = ask_slurm(("scontrol",)).decode().splitlines()
     changed = one_scontrol([("update", "JobId=7")])
     for lines in (asked, changed):
         names = {line.partition("=")[0] for line in lines}
         assert kept <= names
-        assert not names & {"SQUEUE_USERS", "SINFO_PARTITION", "SLURM_CLUSTERS", "SLURM_TOPO_LEN"}
-    assert "SLURM_TIME_FORMAT=%s" in asked
+        assert not names & others
+    assert {"SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0"} <= {*asked}
+    assert not [line for line in changed if line.startswith(("SLURM_TIME_FORMAT", "SLURM_BITSTR_LEN"))]
 
 
 def test_a_signal_to_the_loop_s_group_does_not_reach_the_commands_of_its_pass(

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from pwd import getpwuid
 
@@ -21,7 +22,6 @@ from aucsched.slurm.live.actions import (
     create_words,
     gate_name,
     gates,
-    job_submit_lua,
     licence_count,
     own_user,
 )
@@ -223,7 +223,7 @@ print(slurm_job_modify({licenses = "x:2"}, rewritten, {}, 5))
 
 @pytest.mark.skipif(shutil.which("lua") is None, reason="there is no lua here")
 def test_the_submit_plugin_puts_the_licence_on(tmp_path: Path) -> None:
-    (tmp_path / "plugin.lua").write_text(job_submit_lua())
+    (tmp_path / "plugin.lua").write_text(files("aucsched.slurm.live").joinpath("job_submit.lua").read_text())
     (tmp_path / "call.lua").write_text(LUA)
     command = ["lua", str(tmp_path / "call.lua"), str(tmp_path / "plugin.lua")]
     lines = subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines()

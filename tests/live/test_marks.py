@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched.slurm.live.actions import line
-from aucsched.slurm.live.live_queue import Mark, read_mark, write_mark
+from aucsched.slurm.live.live_queue import Carrier, Mark, read_mark, read_queue, write_mark
 from aucsched.slurm.place import CannotPlaceError
 
 COUNTS = st.integers(0, 10**6)
@@ -48,3 +48,13 @@ def test_long_rows_of_equal_cores_stay_short() -> None:
 def test_what_scontrol_would_read_otherwise_is_no_word(word: str) -> None:
     with pytest.raises(CannotPlaceError, match="is not a word"):
         line(("update", word))
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
+def test_a_comment_of_any_encoding_keeps_its_letters_in_a_mark(encoding: str) -> None:
+    record = '{"job_id": 7, "job_state": "PENDING", "tres_req_str": "", "comment": "größer"}'
+    content = f'{{"jobs": [{record}]}}'.encode(encoding)
+    (job,) = read_queue(content, "squeue", carrier=Carrier.COMMENT).values()
+    mark = read_mark(write_mark(Mark(comment=job.comment)))
+    assert mark is not None
+    assert mark.comment == "größer"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from http.client import HTTPConnection
+from importlib.resources import files
 
 import pytest
 
@@ -16,7 +17,6 @@ from aucsched.slurm.live.loop_metrics import (
     FIGURES,
     Metrics,
     cluster_status,
-    dashboard,
     figures_of,
     loopback,
     served,
@@ -111,7 +111,7 @@ def test_addresses_of_loopback() -> None:
 
 
 def test_the_dashboard_asks_for_figures_that_there_are() -> None:
-    document = json.loads(dashboard())
+    document = json.loads(files("aucsched.slurm.live").joinpath("dashboard.json").read_text())
     asked = " ".join(target["expr"] for panel in document["panels"] for target in panel["targets"])
     names = set(re.findall(r"aucsched_[a-z_]+", asked))
     known = {f"{name}_total" if name in COUNTERS else name for name in FIGURES}

@@ -23,7 +23,7 @@ from aucsched.slurm.live.loop_snapshot import with_claims
 from aucsched.slurm.live.pass_plan import decided
 from aucsched.slurm.live.passes import take_look, take_pass
 
-_NOTHING = JobDetail(name="", max_switches=None, cpus_per_task=None, tasks_per_gres=None, use={})
+_NOTHING = JobDetail(name="")
 
 
 def newer(fake: FakeSlurm) -> Ask:

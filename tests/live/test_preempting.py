@@ -10,7 +10,9 @@ from support.gated_slurm import FakeJob, FakeSlurm, loop_on
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.jobs import Job, Request, RunningJob
 from aucsched.cluster.nodes import Resources
-from aucsched.slurm.answers.live import Ask, Command
+from aucsched.slurm.answers.answer_text import Paragraph
+from aucsched.slurm.answers.live import PARTITIONS, Ask, Command
+from aucsched.slurm.answers.policy import config_of
 from aucsched.slurm.live.preempting import QOS, SlurmPreemption, read_preemption
 
 CONFIG = (
@@ -18,12 +20,16 @@ CONFIG = (
 )
 
 
+def settings(kind: str) -> Paragraph:
+    return config_of(CONFIG.format(kind))
+
+
 def test_nothing_is_asked_where_nothing_is_stopped() -> None:
     def ask(command: Command) -> bytes:
         raise AssertionError(command)
 
-    assert read_preemption(CONFIG.format("none"), ask) is None
-    assert read_preemption("Configuration data as of now\n", ask) is None
+    assert read_preemption(settings("none"), None, ask) is None
+    assert read_preemption(Paragraph({}, "config"), None, ask) is None
 
 
 def job(partition: str = "", qos: str = "") -> Job:
@@ -40,7 +46,7 @@ def test_a_higher_tier_stops_a_lower_one_but_no_partition_that_is_kept() -> None
         b"PartitionName=kept PriorityTier=1 PreemptMode=OFF\n"
         b"PartitionName=high PriorityTier=10 PreemptMode=REQUEUE\n"
     )
-    rules = read_preemption(CONFIG.format("partition_prio"), lambda _: text)
+    rules = read_preemption(settings("partition_prio"), None, lambda _: text)
     assert rules is not None
     pairs = {
         (mine, theirs)
@@ -53,17 +59,17 @@ def test_a_higher_tier_stops_a_lower_one_but_no_partition_that_is_kept() -> None
 
 def test_a_qos_stops_those_that_it_names_but_none_that_is_off() -> None:
     text = b"normal||cluster\nhigh|normal,rigid|cluster\nrigid||OFF\n"
-    rules = read_preemption(CONFIG.format("qos"), lambda _: text)
+    rules = read_preemption(settings("qos"), None, lambda _: text)
     assert rules == SlurmPreemption(
         stopped={"normal": frozenset(), "high": frozenset({"normal"}), "rigid": frozenset()}
     )
     assert rules.stops(job(qos="high,partition"), running(qos="normal"))
     assert not rules.stops(job(qos="normal"), running(qos="high"))
     assert not rules.stops(job(qos="high"), running(qos="rigid"))
-    assert read_preemption(CONFIG.format("qos"), lambda _: b"\n" + text + b"\n") == rules
+    assert read_preemption(settings("qos"), None, lambda _: b"\n" + text + b"\n") == rules
     for row in (b"high|normal", b"high|normal|cluster|more"):
         with pytest.raises(InputError, match=r"^sacctmgr -n -P show qos .*: not what was asked for"):
-            read_preemption(CONFIG.format("qos"), {QOS: row}.__getitem__)
+            read_preemption(settings("qos"), None, {QOS: row}.__getitem__)
 
 
 def cluster(nodes: int = 2, *, preempts: bool = True) -> tuple[FakeSlurm, list[FakeJob]]:
@@ -97,6 +103,22 @@ def test_a_job_of_a_higher_tier_is_slurms_and_what_it_stops_comes_back_behind_th
     assert urgent.state == "COMPLETED"
     assert [one.state for one in low] == ["RUNNING", "RUNNING"]
     assert [len(one.starts) for one in low] == [1, 2]
+
+
+def test_partitions_are_asked_for_once_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake, _ = cluster()
+    asked: list[Command] = []
+    answer = fake.ask
+
+    def ask(command: Command) -> bytes:
+        asked.append(command)
+        return answer(command)
+
+    monkeypatch.setattr(fake, "ask", ask)
+    urgent = fake.submit(4, partition="urgent", priority=10)
+    assert loop_on(fake).one_pass().handed_over == 1
+    assert urgent.licenses == ""
+    assert [command for command in asked if "partitions" in command] == [PARTITIONS]
 
 
 def test_no_more_are_handed_over_than_stopping_makes_room_for() -> None:

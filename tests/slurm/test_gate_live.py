@@ -10,6 +10,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from support.slurm_cluster import NEEDS_SLURM, Shell, shell_in, wait_for
 
 from aucsched.formats.hostlist import expand
 from aucsched.slurm.answers.policy import config_of
-from aucsched.slurm.live.actions import job_submit_lua
 from aucsched.slurm.live.live_queue import Mark, write_mark
 
 pytestmark = NEEDS_SLURM
@@ -41,7 +41,12 @@ PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 """
-_PLUGIN = job_submit_lua().replace("local past_partitions = {}", 'local past_partitions = {["debug"] = true}')
+_PLUGIN = (
+    files("aucsched.slurm.live")
+    .joinpath("job_submit.lua")
+    .read_text()
+    .replace("local past_partitions = {}", 'local past_partitions = {["debug"] = true}')
+)
 
 
 @pytest.fixture(scope="module")

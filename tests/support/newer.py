@@ -44,9 +44,9 @@ def _job(job: Document, detail: JobDetail) -> Document:
         new["time_limit"] = {"set": False, "infinite": True, "number": 0}
     for name in ("tres_per_node", "tres_per_job", "tres_per_task"):
         new[name] = (job[name] or "").replace("gres:", "gres/")
-    new["cpus_per_task"] = number(detail.cpus_per_task)
-    new["required_switches"] = detail.max_switches or 0
-    new["tasks_per_tres"] = number(detail.tasks_per_gres)
+    new["cpus_per_task"] = number(detail.numbers.get("cpus_per_task"))
+    new["required_switches"] = detail.numbers.get("required_switches", 0)
+    new["tasks_per_tres"] = number(detail.numbers.get("tasks_per_tres"))
     new["thread_spec"] = job["thread_spec"] or 0x7FFE
     new["core_spec"] = job["core_spec"] or 0
     new["job_state"] = [job["job_state"]]

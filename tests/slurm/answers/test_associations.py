@@ -114,6 +114,18 @@ def test_the_association_manager() -> None:
     assert set(notes.policies) == set(notes.texts())
 
 
+def test_counts_of_gres_may_have_a_unit() -> None:
+    notes = Notes()
+    told = (
+        "QOS=normal(1)\n    GrpTRES=gres/shard=2K(512),gres/ssd=1.50M,gres/gpu=3,mem=1.5T\n    MaxTRESPJ=\n"
+    )
+    (limit,) = read_limits(f"Association Manager\n{told}", notes).limits
+    assert limit.most == {"gres/shard": 2048, "gres/ssd": 3 * 2**19, "gres/gpu": 3}
+    table = f"{QOS}\nnormal|0|gres/shard=1K|||||||||\n"
+    with pytest.raises(InputError, match="line 2 GrpTRES: '2X' is not a number as Slurm writes it"):
+        read_limits(table.replace("1K", "2X"), notes)
+
+
 TREE = "which accounts are below others is not told: associations with ParentName tell"
 
 

@@ -59,8 +59,8 @@ def test_json_where_scontrol_writes_it(folder: Path, tmp_path: Path) -> None:
     nodes = tmp_path / "nodes.json"
     nodes.write_text(json.dumps(newer_nodes(json.loads((USE / "sinfo.json").read_text()))) + "\n")
     answers = dict(TEXTS)
-    answers |= {f"show {name} --json": NEWER / f"{name}.json" for name in ("partitions", "reservations")}
-    answers |= {"-o show licenses": NEWER / "licenses.txt", "show nodes --json": nodes}
+    answers |= {"show reservations --json": NEWER / "reservations.json", "show nodes --json": nodes}
+    answers |= {f"-o show {name}": NEWER / f"{name}.txt" for name in ("licenses", "partitions")}
     installed(folder, "scontrol", answers)
     newer, said = made(folder)
     assert "command" not in said

@@ -201,6 +201,16 @@ def test_gres_in_use_without_gresused(gres: str, used: str, left: dict[str, int]
     assert not any("do not tell" in note for note in made.notes)
 
 
+def test_a_job_that_asks_for_gres_that_are_left_out_is_told_which() -> None:
+    told = node("n1", gres="storage:local:2T")
+    (asked,) = read(told, job(7, tres_per_node="gres:storage:5")).jobs
+    assert asked.unsupported == ("tres_per_node storage=5: no node is known to have storage",)
+    assert asked.request.gres_per_node == {}
+    # Where a node has some that are counted, it may start there.
+    (other,) = read(told + node("n2", gres="storage:local:9"), job(7, tres_per_node="gres:storage:5")).jobs
+    assert (other.unsupported, set(other.request.gres_per_node)) == ((), {"storage"})
+
+
 def test_gres_that_slurm_does_not_count_are_noted() -> None:
     made = read(node("n1", "CfgTRES=cpu=8 AllocTRES=cpu=1"), holding("gres/gpu=2", "n1"))
     assert free(made) == [{"gpu:a100": 2}]

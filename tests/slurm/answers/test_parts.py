@@ -112,8 +112,8 @@ def test_what_users_write_is_no_field() -> None:
     )
     detail = parse_job_detail(text)[7]
     assert detail.name == "x Switches=9@0 Nodes=n1 CPU_IDs=0-9 Mem=1 GRES="
-    assert detail.max_switches == 2
-    assert detail.cpus_per_task == 2
+    assert detail.numbers["required_switches"] == 2
+    assert detail.numbers["cpus_per_task"] == 2
     assert detail.use == {}
 
 

@@ -107,8 +107,9 @@ def test_licences(release: str) -> None:
 def test_cpus_of_a_task_are_among_what_it_asks_for(spelling: str, is_counted: bool) -> None:
     """``--cpus-per-task``: such a job waits for nothing else."""
 
-    def edit(jobs: Any, _: Any) -> None:
+    def edit(jobs: Any, nodes: Any) -> None:
         first, second, third, *_ = jobs["jobs"]
+        nodes["nodes"][0]["gres"] = "gpu:1"
         first |= {"tres_per_task": spelling, "cpus": 8, "cpus_per_task": 4 if is_counted else None}
         second |= first | {"job_id": 2, "tres_per_task": f"{spelling},gres/gpu=1", "tasks": 1}
         jobs["jobs"].append(first | {"job_id": 70, "cpus_per_task": 1 if is_counted else None})

@@ -69,8 +69,11 @@ def test_json_of_a_known_version_is_asked_for(version: str) -> None:
     sources, notes = collect(SlurmFiles(), ask=ask)
     assert ask.of_jobs == [("squeue", option)]
     assert sources.nodes.name == f"scontrol show nodes {option}"
+    assert sources.reservations is not None
+    assert sources.reservations.name == f"scontrol show reservations {option}"
+    # Before 26.05 only text tells whose jobs are stopped.
     assert sources.partitions is not None
-    assert sources.partitions.name == f"scontrol show partitions {option}"
+    assert sources.partitions.name == "scontrol -o show partitions"
     assert not notes.texts()
 
 
