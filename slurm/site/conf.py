@@ -11,8 +11,8 @@ from ...cluster.errors import InputError
 from ...cluster.nodes import License, Node, NodeState, Resources
 from ...formats.hostlist import charge, expand
 from ...formats.notes import Notes
-from ..answers.answer_text import Paragraph, joined_lines
-from ..answers.consumables import counted_license, license_items, parse_gres
+from ..answers.answer_text import Paragraph, count_of, joined_lines
+from ..answers.consumables import counted_license, gres_kinds, license_items, parse_gres
 from ..answers.node_records import THREADS_NOTE
 from ..answers.partitions import (
     LIMIT_KEYS,
@@ -85,6 +85,11 @@ class SlurmConf:
     def names(self) -> frozenset[str]:
         """The names of the nodes."""
         return frozenset(node.name for node in self.nodes)
+
+    @cached_property
+    def gres_kinds(self) -> frozenset[str]:
+        """The names, without types, of the gres that nodes have."""
+        return gres_kinds(self.nodes)
 
 
 def parse_slurm_conf(text: str, notes: Notes) -> SlurmConf:
@@ -250,8 +255,10 @@ def fit_gres(conf: SlurmConf, text: str, notes: Notes) -> SlurmConf:
         if "name" in line.pairs:
             # How many devices File=/dev/nvidia[0-3] names.
             files = line.pairs.get("file", line.pairs.get("multiplefiles", "")).rpartition("/")[2]
-            told, devices = line.count("count"), len(expand(files, path)) if files else 1
-            count = devices if told is None else told
+            devices = str(len(expand(files, path)) if files else 1)
+            count = count_of(line.text("count") or devices)
+            if count is None:
+                raise line.unknown("count", "a number as Slurm writes it")
             for node in expand(line.pairs["nodename"], path) if "nodename" in line.pairs else ():
                 counts.setdefault(node, Counter())[line.pairs["name"]] += count
     return replace(

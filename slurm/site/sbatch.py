@@ -1,81 +1,30 @@
 """sbatch's command line taken apart: which options there are, and which of them take a value."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from typing import NamedTuple
 
 from ...cluster.errors import InputError
 
 
-def _named(names: str) -> frozenset[str]:
-    return frozenset(names.split())
+class SbatchOption(NamedTuple):
+    """A line of sbatch_options.txt, which says what its words mean."""
+
+    name: str
+    letter: str
+    value: str
+    reading: str
 
 
-#: What decides where and when a job runs, and is read (slurm/site/scheduler_log.py).
-READ = _named(
-    "account consolidate-segments constraint contiguous cpus-per-task exclude exclusive gid gpus "
-    "gpus-per-node gres hold job-name licenses mem mem-per-cpu mincpus nodelist nodes ntasks "
-    "ntasks-per-node partition qos segment spread-segments switches time uid"
-)
-#: What a job may be started without: noted.
-PREFERENCES = _named(
-    "acctg-freq cluster-constraint cpu-bind cpu-freq deadline delay-boot distribution gpu-bind "
-    "gpu-freq hint mem-bind nice oversubscribe overcommit prefer priority spread-job time-min "
-    "tres-bind use-min-nodes"
-)
-#: What has no bearing on where and when it runs.
-HARMLESS = _named(
-    "chdir comment container container-id error export export-file get-user-env ignore-pbs input "
-    "kill-on-invalid-dep mail-type mail-user no-requeue oom-kill-step open-mode output parsable profile "
-    "propagate quiet requeue signal stepmgr verbose wait wckey wrap"
-)
-#: What no native member expresses: the job is kept and never starts on a weaker request.
-_UNSUPPORTED = _named(
-    "array batch bb bbf begin clusters core-spec cores-per-socket cpus-per-gpu dependency "
-    "extra-node-info gpus-per-socket gpus-per-task gres-flags mem-per-gpu network no-kill nodefile "
-    "ntasks-per-core ntasks-per-gpu ntasks-per-socket power reboot reservation resources sockets-per-node "
-    "thread-spec threads-per-core tmp tres-per-task"
-)
-_KNOWN = READ | PREFERENCES | HARMLESS | _UNSUPPORTED
-_FLAGS = _named(
-    "consolidate-segments contiguous hold ignore-pbs no-requeue overcommit oversubscribe parsable quiet "
-    "reboot spread-job spread-segments stepmgr use-min-nodes verbose wait"
-)
-#: Their value stands behind ``=`` or not at all.
-_OPTIONAL = _named("exclusive get-user-env nice no-kill oom-kill-step propagate requeue")
-_SHORT: Mapping[str, str] = {
-    "a": "array",
-    "A": "account",
-    "b": "begin",
-    "B": "extra-node-info",
-    "c": "cpus-per-task",
-    "C": "constraint",
-    "d": "dependency",
-    "D": "chdir",
-    "e": "error",
-    "F": "nodefile",
-    "G": "gpus",
-    "H": "hold",
-    "i": "input",
-    "J": "job-name",
-    "k": "no-kill",
-    "L": "licenses",
-    "m": "distribution",
-    "M": "clusters",
-    "n": "ntasks",
-    "N": "nodes",
-    "o": "output",
-    "O": "overcommit",
-    "p": "partition",
-    "q": "qos",
-    "Q": "quiet",
-    "s": "oversubscribe",
-    "S": "core-spec",
-    "t": "time",
-    "v": "verbose",
-    "w": "nodelist",
-    "W": "wait",
-    "x": "exclude",
-}
+def _listed() -> Iterator[SbatchOption]:
+    for line in files(__package__).joinpath("sbatch_options.txt").read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            yield SbatchOption(*line.split())
+
+
+OPTIONS = {one.name: one for one in _listed()}
+_SHORT = {one.letter: one.name for one in OPTIONS.values()}
 _SAME = {"share": "oversubscribe", "workdir": "chdir", "tasks-per-node": "ntasks-per-node"}
 _QUOTING = re.compile(r"[\"'\\]")
 #: Pieces of a shell's words. The standard library's shlex takes time by the square of a long word.
@@ -126,7 +75,7 @@ def parse_sbatch(words: Sequence[str], path: str) -> dict[str, str]:
     left = list(reversed(words))
     while left and left[-1].startswith("-") and left[-1] != "--":
         name, value = _option(left.pop(), path)
-        if value is None and name in _FLAGS | _OPTIONAL:
+        if value is None and OPTIONS[name].value != "value":
             value = ""
         elif value is None:
             if not left:
@@ -146,6 +95,6 @@ def _option(word: str, path: str) -> tuple[str, str | None]:
         value = word[2:] or None
     name = _SAME.get(name, name)
     # Several flags in one word are not written by sbatch's users, nor read here.
-    if name not in _KNOWN or (name in _FLAGS and value is not None):
+    if name not in OPTIONS or (OPTIONS[name].value == "flag" and value is not None):
         raise InputError(f"{word[:60]!r} is not an option of sbatch that is known here", path=path)
     return name, value

@@ -21,12 +21,12 @@ from ...formats.native.topology_wire import Laid
 from ...formats.notes import Notes
 from ...formats.reading import numbered_lines, read_document, text_of
 from ..answers.answer_text import duration_s, memory_mib
-from ..answers.consumables import parse_gres
+from ..answers.consumables import parse_gres, wanted_gres
 from ..answers.partitions import DefaultMemory, PartitionFigures
 from ..answers.request import nodes_of_gres, wanted_features, wanted_licenses, wanted_nodes
 from ..answers.topology_conf import parse_topology
 from .conf import SlurmConf, fit_gres, parse_slurm_conf
-from .sbatch import HARMLESS, PREFERENCES, READ, parse_sbatch, words_of
+from .sbatch import OPTIONS, parse_sbatch, words_of
 
 _SUBMIT = "submit_batch_job"
 _NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,9})?", re.ASCII)
@@ -203,11 +203,10 @@ class Submission:
             InputError: a value is not as sbatch reads it.
         """
         partition = self.options.get("partition") or self.conf.default_partition or ""
-        for name in sorted(self.options.keys() - READ - HARMLESS):
-            value = self.options[name]
-            if name in PREFERENCES:
+        for name, value in sorted(self.options.items()):
+            if OPTIONS[name].reading == "preferred":
                 self.remark(f"--{name} is not looked at")
-            else:
+            elif OPTIONS[name].reading == "unsupported":
                 self.unsupported.append(f"--{name}={value}" if value else f"--{name}")
         request = self._request(partition)
         for name in ("uid", "gid", "account", "qos", "partition"):
@@ -315,14 +314,17 @@ class Submission:
 
     def _gres(self) -> dict[str, Any]:
         gres = self.options.get("gres", "")
-        per_node = parse_gres("none" if gres == "NONE" else gres, f"{self.path} --gres")
-        if text := self.options.get("gpus-per-node"):
-            per_node |= parse_gres(_gpus(text), f"{self.path} --gpus-per-node")
-        total = parse_gres(_gpus(self.options["gpus"]), self.path) if "gpus" in self.options else {}
+        per_node = self._counts("gres", "none" if gres == "NONE" else gres)
+        per_node |= self._counts("gpus-per-node", _gpus(self.options.get("gpus-per-node", "")))
         return {
-            "gres_per_node": {name: Span.exactly(count) for name, count in per_node.items() if count},
-            "gres_total": {name: Span.exactly(count) for name, count in total.items() if count},
+            "gres_per_node": per_node,
+            "gres_total": self._counts("gpus", _gpus(self.options.get("gpus", ""))),
         }
+
+    def _counts(self, option: str, text: str) -> dict[str, Span]:
+        counts = parse_gres(text, f"{self.path} --{option}")
+        wanted = wanted_gres(counts, f"--{option} ", self.conf.gres_kinds, self.unsupported)
+        return {name: Span.exactly(count) for name, count in wanted.items()}
 
     def _sharing(self, partition: str) -> dict[str, bool]:
         """Return whether the job has its nodes, and their blocks, for itself."""
@@ -398,4 +400,4 @@ class Submission:
 
 def _gpus(text: str) -> str:
     """Return ``--gpus``' value as gres: ``2`` or ``a100:2``, several with commas."""
-    return ",".join(f"gpu:{part}" for part in text.split(","))
+    return ",".join(f"gpu:{part}" for part in text.split(",") if text)

@@ -118,6 +118,22 @@ def test_the_lesser_count_of_gres_stands(tmp_path: Path) -> None:
     assert {node.name: node.total.gres.get("gpu:a100") for node in workload.nodes}["g2"] == 1
 
 
+def test_counts_of_gres_conf_may_have_a_unit(tmp_path: Path) -> None:
+    conf = CONF.replace("Gres=gpu:a100:2", "Gres=gpu:a100:2,ssd:4K,storage:2T")
+    gres = GRES + "NodeName=g1 Name=ssd Count=3K\nNodeName=g[1-2] Name=storage Count=2T\n"
+    files = {"slurm.conf": conf, "gres.conf": gres}
+    workload, notes = made(tmp_path, "--gres=ssd:2K", "--gres=storage:1,gpu:1", **files)
+    counts = {node.name: node.total.gres.get("ssd") for node in workload.nodes}
+    assert (counts["g1"], counts["g2"]) == (3072, 4096)
+    assert "node g1: gres.conf has 3072 ssd, 1024 fewer than slurm.conf" in notes.texts()
+    first, second = (arriving.job for arriving in workload.jobs)
+    assert first.request.gres_per_node == {"ssd": Span.exactly(2048)}
+    assert second.unsupported == ("--gres storage=1: no node is known to have storage",)
+    files["gres.conf"] = GRES.replace("Count=1", "Count=1X")
+    with pytest.raises(InputError, match=r"gres\.conf: line 3 count: '1X' is not a number"):
+        made(tmp_path, **files)
+
+
 def test_partitions_have_their_limits(tmp_path: Path) -> None:
     workload, _ = made(tmp_path)
     batch, quick, whole = workload.partitions
