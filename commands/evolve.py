@@ -224,7 +224,7 @@ def _text(found: Evolution) -> str:
     return "\n".join(lines) + "\n"
 
 
-@click.command(short_help="Answer running applications that ask for more cores.")
+@click.command()
 @snapshot_argument
 @fairness_options
 @depth_options

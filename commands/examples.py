@@ -204,7 +204,7 @@ def _request(rng: random.Random, size: int, per_node: int, gpus: int) -> dict[st
 EXAMPLES = LISTED.files
 
 
-@click.command(short_help="List or copy the bundled examples; make the benchmarks' snapshots.")
+@click.command()
 @click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--instance",

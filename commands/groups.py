@@ -41,13 +41,12 @@ class HelpGroup(click.Group):
             called, said = ctx.invoked_subcommand or "", str(error)
             # What was typed is read once more: the command's own context is gone.
             command, typed = self.get_command(ctx, called), ctx.meta[__name__]
-            for name, value in ((ctx.default_map or {}).get(called) or {}).items():
+            for name in (ctx.default_map or {}).get(called) or ():
                 key = flag_of(name)
                 if not (command and said.startswith((f"{name}:", f"{key}:", f"{key} "))):
                     continue
                 read = command.make_context(called, [*typed], ctx, resilient_parsing=True)
-                source = read.get_parameter_source(name)
-                if str(value) in said and source is ParameterSource.DEFAULT_MAP:
+                if read.get_parameter_source(name) is ParameterSource.DEFAULT_MAP:
                     path = ".".join((*ctx.command_path.split()[1:], called, key.removeprefix("--")))
                     config = shown_name(ctx.find_root().params["config"])
                     raise InputError(said, path=path, file=config) from error

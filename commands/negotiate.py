@@ -230,7 +230,7 @@ def keep_runs(play: Play, done: Mapping[str, JobReport], options: dict[str, Any]
     add_to_history(options["history"], runs)
 
 
-@click.command(cls=SectionCommand, short_help="Let the batch scheduler and the runtime scheduler negotiate.")
+@click.command(cls=SectionCommand)
 @click.argument("workload", required=False, type=INPUT)
 @play_options
 @batch_options

@@ -360,9 +360,7 @@ def _check_own(found: Mapping[str, Mapping[str, Any]]) -> None:
         seen.append((name, value.removeprefix("unix:")))
 
 
-@click.command(
-    cls=SectionCommand, short_help="Run the batch scheduler of a negotiation with an irtsched process."
-)
+@click.command(cls=SectionCommand)
 @click.argument("workload", type=INPUT)
 @play_options
 @batch_options
@@ -401,9 +399,7 @@ def ibsched(workload: str, **options: Any) -> None:
     write_text("-", f"{one_line(play.name)}: {len(done)} of {len(play.arrivals)} jobs are done\n")
 
 
-@click.command(
-    cls=SectionCommand, short_help="Run the runtime scheduler of a negotiation with an ibsched process."
-)
+@click.command(cls=SectionCommand)
 @click.argument("workload", type=INPUT, required=False)
 @click.option(
     "--clusters",

@@ -266,15 +266,16 @@ for _command in (*GENERATORS, *IMPORTS, ischeduler, fit_log):
     workload.add_command(_command)
 
 
-@workload.command(short_help="Print what a workload or a log holds.")
+@workload.command()
 @workload_argument
 @processors_option
 @format_option
 @output_option
 @plot_option("Chart of sizes, times, hours and load")
 def describe(workload: str, processors: int | None, form: str, output: Path, plot: Path | None) -> None:
-    """Print what a workload or a log (SWF) holds, plain or gzip; - reads standard input.
+    """Print what a workload or a log holds.
 
+    Both are read plain or gzip; a log is in the Standard Workload Format; - reads standard input.
     --processors and --plot are for logs only.
     """
     from ..formats.file_kinds import is_json

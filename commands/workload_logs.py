@@ -57,8 +57,7 @@ def from_swf(workload: str, output: Path, **machine: Any) -> None:
     from ..simulation.workloads.imported import workload_of_log
 
     log = load_swf(workload)
-    empty, said = read_machine(**machine)
-    _write(workload, output, lambda name: workload_of_log(name, log, empty), said)
+    _write(workload, output, machine, lambda name, empty: workload_of_log(name, log, empty))
 
 
 @click.command("from-csv")
@@ -84,8 +83,7 @@ def from_csv(workload: str, columns: tuple[str, ...], output: Path, **machine: A
     from ..simulation.workloads.from_table import workload_of_table
 
     given, table = _pairs(columns), read_document(workload, read_table)
-    empty, said = read_machine(**machine)
-    _write(workload, output, lambda name: workload_of_table(name, table, given, empty), said)
+    _write(workload, output, machine, lambda name, empty: workload_of_table(name, table, given, empty))
 
 
 @click.command("from-sacct")
@@ -103,8 +101,7 @@ def from_sacct(workload: str, output: Path, **machine: Any) -> None:
     from ..simulation.workloads.from_table import workload_of_sacct
 
     table = read_document(workload, lambda content: read_table(content, "|"))
-    empty, said = read_machine(**machine)
-    _write(workload, output, lambda name: workload_of_sacct(name, table, empty), said)
+    _write(workload, output, machine, lambda name, empty: workload_of_sacct(name, table, empty))
 
 
 @click.command("slurm-events")
@@ -197,11 +194,15 @@ def _pairs(columns: tuple[str, ...]) -> dict[str, str]:
 
 
 def _write(
-    source: str, output: Path, make: Callable[[str], tuple[ClusterWorkload, Notes]], said: Notes
+    source: str,
+    output: Path,
+    machine: dict[str, Any],
+    make: Callable[[str, ClusterWorkload], tuple[ClusterWorkload, Notes]],
 ) -> None:
-    """Write what is made of a log, and say what is left out; errors name the file."""
+    """Write what is made of a log on a machine, and say what is left out; errors name the file."""
+    empty, said = read_machine(**machine)
     with errors_in(source):
-        made, notes = make(one_line(Path(source).name))
+        made, notes = make(one_line(Path(source).name), empty)
     _save(output, made, said, notes)
 
 

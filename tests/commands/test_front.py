@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
@@ -19,6 +20,7 @@ from aucsched import Award, BidClass, Node, Refusal, Resources, Snapshot, schedu
 from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.cli import COMMANDS, cli, run
 from aucsched.cluster.schedule import Objective, Schedule, Status
+from aucsched.commands.groups import HelpGroup
 from aucsched.reports import console_tables
 from aucsched.reports.console_tables import Column, LiteralConsole, Wrapped, table_of
 from aucsched.reports.schedule_text import render
@@ -32,6 +34,25 @@ def test_the_time_limit_counts_from_the_start_of_the_process(capsys: pytest.Capt
     assert run(["schedule", FULL, "--time-limit", "60", "--format", "json"], began=perf_counter() - 55) == 0
     seconds = json.loads(capsys.readouterr().out)["seconds"]["total"]
     assert 55 <= seconds <= 66
+
+
+def lines_of(group: click.Group) -> Iterator[tuple[str, str]]:
+    """Yield each command's line where its group has a table, and the first line of its docstring."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        first = (command.help or "").strip().partition("\n")[0]
+        yield group.lines.get(name, first) if isinstance(group, HelpGroup) else first, first
+        yield command.get_short_help_str(200), first
+        if isinstance(command, click.Group):
+            yield from lines_of(command)
+
+
+def test_a_command_s_line_is_the_first_of_its_help() -> None:
+    found = list(lines_of(cli))
+    assert len(found) > 100
+    assert [line for line, first in found] == [first for line, first in found]
 
 
 @pytest.mark.parametrize("arguments", [[], ["snapshot"], ["workload"]])

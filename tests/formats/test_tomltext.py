@@ -10,6 +10,7 @@ from aucsched import InputError
 from aucsched.cli import run
 from aucsched.formats.settings_text import toml_tables
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 HOSTILE = [
     ("[schedule]\ntime-limit = 1e400", "schedule.time-limit: inf is not a finite number"),
     ("[schedule]\nwindow = [1, nan]", "schedule.window[1]: nan is not a finite number"),
@@ -37,6 +38,28 @@ def test_what_no_option_takes_is_one_line(
     assert message in told
     assert told.count("\n") == 1
     assert len(told) < 500
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (
+            'order = "multifactor"\nmultifactor = {foo = 1}',
+            "simulate.multifactor: --multifactor: 'foo' is n",
+        ),
+        ('order = "flexible"\npriorities = {foo = 1}', "simulate.priorities: --priorities: 'foo' is none of"),
+        ('policy = "slack:foo=1"', "simulate.policy: slack:foo=1: 'foo' is not one of factor"),
+    ],
+)
+def test_a_name_in_a_table_that_no_option_knows_names_the_file(
+    table: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "site.toml"
+    path.write_text(f"[simulate]\n{table}\n")
+    assert run(["--config", str(path), "simulate", str(EXAMPLES / "days.swf")]) == 2
+    told = capfd.readouterr().err
+    assert told.startswith(f"{path}: {said}")
+    assert told.count("\n") == 1
 
 
 def test_tables_are_read_as_they_stand() -> None:
