@@ -18,6 +18,7 @@ from ...cluster.errors import InputError
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ...cluster.text import shown
 from ..search.packing import Packing, packing_from
+from ..solve.lexicographic import integer_weights
 from ..solve.solver import export_program
 
 #: What values, amounts and capacities may be; numpy's integers and floats too.
@@ -29,6 +30,8 @@ Bid: TypeAlias = tuple[Hashable, Number, Mapping[Any, Number]]
 LARGEST_CAPACITY = 2**53
 #: Values from this on, or fractions of which the common denominator is, are a slip.
 _LARGEST_VALUE = 10**300
+#: A sum of values from this on, in their common unit, is beyond what floats count with.
+_LARGEST_SUM = 10**307
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -102,6 +105,11 @@ def read_instance(
         columns = _columns_of_arrays(bids, len(items))
     else:
         columns = _columns_of_tuples(bids, items)
+    if sum(integer_weights(columns.values)[0]) >= _LARGEST_SUM:
+        at = max(range(len(columns.values)), key=lambda place: columns.values[place].denominator)
+        text = f"{float(columns.values[at]):g} is too fine beside {float(max(columns.values)):g}"
+        path = f"value[{at}]" if isinstance(bids, BidArrays) else f"bids[{at}].value"
+        raise InputError(f"{text}: in its units their sum is beyond floats", path=path)
     group = _groups(groups, columns.bidder)
     amount, capacity, unit = _whole(columns, limits, items)
     order = np.argsort(group, kind="stable")

@@ -143,21 +143,25 @@ def fairness_of_maui(text: str) -> tuple[Fairness, tuple[str, ...]]:
     lines of the same name add to earlier ones.
 
     Raises:
-        InputError: a DFS parameter is unknown or its value cannot be used; the path is the line.
+        InputError: a DFS parameter is unknown or given twice, or has a value that cannot be used; the
+            path is the line.
     """
     policy, interval_s, decay = DelayPolicy.NONE, INTERVAL_S, 0.0
     limits: dict[tuple[str, str], DelayLimits] = {}
-    others: list[str] = []
+    others, seen = list[str](), set[tuple[str, ...]]()
     for number, line in joined_lines(text, _COMMENT):
         path, words = f"line {number}", line.split()
         name = words[0].upper()
         credential = _CREDENTIAL.fullmatch(words[0])
-        if credential is not None:
+        if credential is None:
+            _check_once(words[:1], (), path, seen)
+        else:
             key = (credential[1].lower(), credential[2])
             named(key[1], path)
+            _check_once(words[1:], key, path, seen)
             found = _limits_of_maui(words[1:], path, others)
             limits[key] = found.over(limits.get(key, DelayLimits()))
-        elif name == "DFSPOLICY":
+        if name == "DFSPOLICY":
             word = _only_word(words, path)
             if word.upper() not in _MAUI_POLICIES:
                 known = ", ".join(_MAUI_POLICIES)
@@ -171,10 +175,18 @@ def fairness_of_maui(text: str) -> tuple[Fairness, tuple[str, ...]]:
             decay = _decay(_only_word(words, path), f"{path}.{name}")
         elif name.startswith("DFS"):
             raise InputError(f"{words[0]!r} is not a parameter of dynamic fairness", path=path)
-        else:
+        elif credential is None:
             others.append(words[0])
     fairness = Fairness(policy=policy, interval_s=interval_s, decay=decay, limits=limits)
     return fairness, tuple(dict.fromkeys(others))
+
+
+def _check_once(words: list[str], owner: tuple[str, ...], path: str, seen: set[tuple[str, ...]]) -> None:
+    """Refuse a parameter of dynamic fairness of which the file has said something before."""
+    for name in (word.partition("=")[0].upper() for word in words):
+        if (*owner, name) in seen and name.startswith("DFS"):
+            raise InputError(f"{name} is given twice", path=path)
+        seen.add((*owner, name))
 
 
 def _only_word(words: list[str], path: str) -> str:

@@ -6,6 +6,7 @@ Read in both forms, a paragraph or (``-o``) a line for each job.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
@@ -62,9 +63,10 @@ class JobDetail:
     def joined(self, record: Record) -> Record:
         """Return a job's JSON with what it leaves out, ``sharing`` as a member of its own."""
         lacking = {name: count for name, count in self.numbers.items() if not record.asked(name)}
-        flags = [*record.texts("flags"), *self.segments]
-        more = {"flags": flags, "sharing": self.sharing}
-        return Record({**record.members, **lacking, **more}, record.path)
+        told: dict[str, Any] = {"sharing": self.sharing}
+        if self.segments and record.has("flags"):
+            told["flags"] = [*record.texts("flags"), *self.segments]
+        return Record({**record.members, **lacking, **told}, record.path)
 
 
 def parse_job_detail(

@@ -228,6 +228,12 @@ WRONG: list[tuple[Any, Any, dict[str, Any], str]] = [
     ([([], 1, {})], {}, {}, r"bids\[0\].bidder: \[\] cannot name"),
     ([("a", 10**300, {})], {}, {}, r"bids\[0\].value: .* is 10\^300 or more"),
     ([("a", Decimal("1e301"), {})], {}, {}, r"bids\[0\].value: 1E\+301 is 10\^300 or more"),
+    (
+        [("a", 10**299, {}), ("b", Decimal("1e-9"), {})],
+        {},
+        {},
+        r"bids\[1\].value: 1e-09 is too fine beside 1e\+299: in its units their sum is beyond floats",
+    ),
     ([("a", 1e-300, {})], {}, {}, r"bids\[0\].value: 1e-300 is a fraction with a denominator"),
     ([("a", Decimal("1e-301"), {})], {}, {}, r"bids\[0\].value: 1E-301 is closer to 0 than 10\^-300"),
     ([("a", 1, {})], {"x": -1}, {}, r"capacities.x: -1 is below 0"),

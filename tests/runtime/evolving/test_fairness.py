@@ -293,3 +293,32 @@ def test_no_user_ever_exceeds_a_limit(
             left[user] = left.get(user, 0.0) + seconds
             assert left[user] <= limit * (1 + 1e-9)
         last = number
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("DFSDECAY 0.4\nDFSDecay 0.5", "line 2: DFSDECAY is given twice"),
+        ("DFSPOLICY NONE\n\nDFSPOLICY NONE", "line 3: DFSPOLICY is given twice"),
+        ("DFSINTERVAL 60\nDFSINTERVAL 60", "line 2: DFSINTERVAL is given twice"),
+        (
+            "USERCFG[u] DFSTARGETDELAYTIME=1 DFStargetDelayTime=2",
+            "line 1: DFSTARGETDELAYTIME is given twice",
+        ),
+        (
+            "USERCFG[u] DFSDYNDELAYPERM=1\nUSERCFG[v] DFSDYNDELAYPERM=1\nusercfg[u] DFSDYNDELAYPERM=0",
+            "line 3: DFSDYNDELAYPERM is given twice",
+        ),
+    ],
+)
+def test_a_parameter_of_maui_given_twice_is_refused(text: str, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        fairness_of_maui(text)
+    assert str(error.value) == said
+
+
+def test_lines_of_maui_of_one_owner_add_up_and_others_repeat() -> None:
+    text = "USERCFG[u] DFSDYNDELAYPERM=1 QDEF=a\nUSERCFG[u] DFSTARGETDELAYTIME=5 QDEF=a\nRMPOLL 3\nRMPOLL 4"
+    fairness, others = fairness_of_maui(text)
+    assert fairness.of("user", "u") == DelayLimits(permitted=True, target_s=5.0)
+    assert others == ("QDEF", "RMPOLL")
