@@ -237,7 +237,7 @@ class _Leftover:
         if not table and cluster.placer is None and fit.could_hold(demand):
             # Bids are made on nodes that first-fit does not look at together.
             table = first_bid(demand, cluster, is_over, use_switches=self._made.use_switches)
-        return table if table and FreeState(table, cluster, takes=False).fits(0) else None
+        return table if table and FreeState(table, cluster).fits(0) else None
 
     def _take(self, bid: BidTable) -> None:
         self._fit.take(bid.demands[0].job, bid.allocation(0))

@@ -17,7 +17,7 @@ from ..bidgen.generate import BidOptions, first_fit_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, columns_beside
-from ..cluster.resources.capacity import IntArray, Resource
+from ..cluster.resources.capacity import IntArray
 from ..cluster.resources.demand import Demand
 from ..models.search.operators import greedy_by
 from ..models.search.packing import packing_within
@@ -31,12 +31,12 @@ class Short(NamedTuple):
 
 
 class FreeState:
-    """The capacities of each family less the bids taken so far; ``takes``: there will be any."""
+    """The capacities of each family less the bids taken so far."""
 
-    def __init__(self, table: BidTable, cluster: Cluster, *, takes: bool = True) -> None:
+    def __init__(self, table: BidTable, cluster: Cluster) -> None:
         self._table = table
         claims = claims_of(table, cluster.columns, cluster.guards)
-        self._pairs = [(one, one.capacity.copy() if takes else one.capacity) for one in claims]
+        self._pairs = [(one, one.capacity.copy()) for one in claims]
 
     def fits(self, bid: int) -> bool:
         """Return whether a bid could be taken now."""
@@ -59,12 +59,11 @@ class FreeState:
             # Nodes that a reservation does not keep stand at a row of another one, with nothing.
             np.subtract.at(left, claim.row[mine], claim.amount[mine])
 
-    def cells(self, bid: int, resource: Resource) -> Iterator[Short]:
-        """Yield what a bid takes of a resource, claim by claim: the cells from which it takes."""
+    def cells(self, bid: int) -> Iterator[Short]:
+        """Yield the cells from which a bid takes, claim by claim."""
         for claim, _ in self._pairs:
-            if claim.resource == resource:
-                mine = self._of(claim, bid)
-                yield Short(claim, claim.row[mine][claim.amount[mine] > 0])
+            mine = self._of(claim, bid)
+            yield Short(claim, claim.row[mine][claim.amount[mine] > 0])
 
     def _of(self, claim: Claim, bid: int) -> slice:
         return slice(bid, bid + 1) if claim.by_bid else self._table.entries(bid)

@@ -78,7 +78,6 @@ class _Explainer:
         self._cluster = decision.cluster
         unlimited = replace(decision.cluster.columns, pools=Pools())
         self._unlimited = state.reader.at(unlimited, state.snapshot.time)
-        self._holders: dict[Resource, tuple[IntArray, list[str]]] = {}
         self._known: dict[object, tuple[Reason, str]] = {}
         self._free_of: dict[tuple[int, int], tuple[int, int]] = {}
         self._views: dict[int, GuardedViews] = {}
@@ -98,21 +97,16 @@ class _Explainer:
         for bid in self._chosen.tolist():
             self._state.take(bid)
 
-    def _holders_at(self, resource: Resource, cell: int) -> list[str]:
-        """Return the winners that hold some of a cell, in order."""
-        if resource not in self._holders:
-            held = [np.zeros((2, 0), np.int64)]
-            for bid in self._chosen.tolist():
-                for claim, cells in self._state.cells(bid, resource):
-                    if claim.guard is None:
-                        held.append(np.stack([cells, np.full(len(cells), bid)]))
-            cells, bids = np.concatenate(held, axis=1)
-            order = np.argsort(cells, kind="stable")
-            names = [self._table.demand_of(bid).job.id for bid in bids[order].tolist()]
-            self._holders[resource] = cells[order], names
-        cells, names = self._holders[resource]
-        first, end = np.searchsorted(cells, [cell, cell + 1]).tolist()
-        return names[first:end]
+    @cached_property
+    def _holders(self) -> dict[tuple[Resource, int], list[str]]:
+        """The winners that hold some of a resource's cell, in order."""
+        found: dict[tuple[Resource, int], list[str]] = {}
+        for bid in self._chosen.tolist():
+            job = self._table.demand_of(bid).job.id
+            for claim, cells in self._state.cells(bid):
+                for cell in cells.tolist() if claim.guard is None else ():
+                    found.setdefault((claim.resource, cell), []).append(job)
+        return found
 
     def why(self, demand: Demand) -> tuple[Reason, str]:
         """Return the reason and the particulars for one job of the window."""
@@ -368,8 +362,7 @@ class _Explainer:
         holders: dict[str, None] = {}
         for claim, cells in short:
             for cell in cells.tolist():
-                for job in self._holders_at(claim.resource, cell):
-                    holders[job] = None
+                holders.update(dict.fromkeys(self._holders.get((claim.resource, cell), ())))
                 if fewer_than is not None and len(holders) >= fewer_than:
                     return None
         return list(holders)
@@ -381,7 +374,7 @@ class _Explainer:
             if not claim.by_bid or pools.reason(claim.resource) is Reason.NO_FIT:
                 continue
             if all(any(one.claim is claim for one in short) for short in found):
-                winners = dict.fromkeys(self._holders_at(claim.resource, 0))
+                winners = dict.fromkeys(self._holders.get((claim.resource, 0), ()))
                 users = [*(f"running {name}" for name in pools.running(claim.resource)), *winners]
                 return pools.reason(claim.resource), f"{words_of(claim)} is used up by {listed(users)}"
         return None

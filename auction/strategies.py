@@ -21,8 +21,6 @@ from ..models.search.packing import Packing, Worth, packing_of
 from ..models.search.proving import proved_award
 from ..models.search.search_parameters import SearchLimits
 from ..models.solve.lexicographic import (
-    NO_LIMIT_S,
-    SolveSettings,
     integer_weights,
     largest_sum,
     solve_lexicographic,
@@ -340,12 +338,7 @@ def _solved(
     stated: Model, start: FloatArray, options: StepOptions, deadline: float | None
 ) -> tuple[FloatArray, SolverStatus, bool, Fraction | int | None]:
     """Return the best solution's values, how the solve ended, whether proved, and the bound."""
-    settings = SolveSettings(
-        time_limit_s=NO_LIMIT_S if deadline is None else max(0.0, deadline - options.clock()),
-        seed=options.seed,
-        clock=options.clock,
-        most_nodes=options.most_work,
-    )
+    settings = _limits(options, deadline).settings(nodes=options.most_work)
     if options.weights == "paper":
         group, printed = stated.group(), stated.printed()
         solution, upper = solve_weighted(stated.program, group, printed, start, settings)

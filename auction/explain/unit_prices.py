@@ -25,7 +25,7 @@ from ...cluster.resources.job_reservations import Guard
 from ...cluster.schedule import Award
 from ...formats.hostlist import join
 from ...models.model import bid_weights, start_weight
-from ...models.search.bounding import dot, find_prices, lagrangian_bound
+from ...models.search.bounding import bound_at, find_prices
 from ...models.search.packing import Packing, packing_within
 from ..balance import Balance
 from ..ledger import greedy
@@ -221,10 +221,11 @@ def _coarse(
 ) -> tuple[list[FloatArray], float]:
     """Return the prices with as few values as the bound allows, and the bound they prove."""
     least = _NOTHING * max((_dearest(*one) for one in zip(claims, exact, strict=True)), default=0.0)
-    best = _bound(packing, worth, exact)
+    none = np.zeros(0)
+    best = bound_at(packing, worth, np.concatenate([none, *exact]))
     for levels in _LEVELS:
         rounded = [_rounded(claim, price, levels, least) for claim, price in zip(claims, exact, strict=True)]
-        bound = _bound(packing, worth, rounded)
+        bound = bound_at(packing, worth, np.concatenate([none, *rounded]))
         if bound <= best * (1 + _WEAKER):
             return rounded, bound
     return exact, best
@@ -251,13 +252,6 @@ def _round_number(value: float) -> tuple[float, int]:
     head = value / 10.0**exponent
     step = next(one for one in (5, 2, 1) if head >= one - 1e-9)
     return step * 10.0**exponent, max(0, -exponent)
-
-
-def _bound(packing: Packing, worth: FloatArray, prices: list[FloatArray]) -> float:
-    """Return what the prices prove: the cost of everything plus each job's gain by its best bid."""
-    price = np.concatenate([np.zeros(0), *prices])
-    whole = dot(packing.capacity.astype(np.float64), price)
-    return lagrangian_bound(packing, worth - packing.cost(price), whole)[0]
 
 
 def quote_document(quote: Quote) -> dict[str, Any]:

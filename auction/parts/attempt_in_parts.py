@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...bidgen.candidates import fewest_gres, usable_nodes
+from ...bidgen.candidates import fewest_gres, key_of, usable_nodes
 from ...bidgen.first_fit import Cluster
 from ...bidgen.generate import Bids, Others
 from ...bidgen.table import BidTable, joined_tables
@@ -77,7 +77,8 @@ class _Parts:
         self._part = parts_of_nodes(cluster.topology, options.nodes_of_a_part)
         self._count = int(self._part.max()) + 1
         self._restricted: dict[tuple[int, int], BoolArray] = {}
-        self._room: dict[object, IntArray] = {}
+        #: Nodes and units that each part has for those that ask alike of each node.
+        self._room: dict[object, tuple[IntArray, IntArray]] = {}
         #: The auction of each part: its jobs' places in the window, and its result.
         self._done: list[tuple[IntArray, AttemptResult]] = []
         self._won = np.zeros(len(window), np.bool_)
@@ -176,15 +177,14 @@ class _Parts:
         """Return which parts have enough nodes and cores for a job now, shape (parts,)."""
         found = np.zeros(self._count, np.bool_)
         for asked in fewest_gres(demand):
-            key = (id(asked.variant.eligible), asked.choice, *demand.of_each_node)
-            if ("nodes", key) not in self._room:
-                columns = self._left.columns
+            key, columns = key_of(asked), self._left.columns
+            if key not in self._room:
                 mine, units = usable_nodes(asked, columns.free, columns)
-                self._room["nodes", key] = np.bincount(self._part[mine], minlength=self._count)
-                summed = np.bincount(self._part[mine], weights=units, minlength=self._count)
-                self._room["units", key] = summed.astype(np.int64)
-            enough = self._room["units", key] >= (demand.units or 0)
-            found |= enough & (self._room["nodes", key] >= demand.fewest_nodes)
+                part = self._part[mine]
+                summed = np.bincount(part, units, self._count).astype(np.int64)
+                self._room[key] = np.bincount(part, minlength=self._count), summed
+            nodes, units = self._room[key]
+            found |= (units >= (demand.units or 0)) & (nodes >= demand.fewest_nodes)
         if len(demand.required):
             holds = np.unique(self._part[demand.required])
             found &= np.isin(np.arange(self._count), holds) & (len(holds) == 1)

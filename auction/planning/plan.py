@@ -183,11 +183,6 @@ def check_time(snapshot: Snapshot) -> None:
         raise InputError("a plan compares ends and reservations with it: it is missing", path="time")
 
 
-def _duration(demand: Demand) -> float:
-    """Return for how long a job is planned, in seconds; infinite without a time limit."""
-    return inf if demand.job.time_limit_s is None else float(demand.job.time_limit_s)
-
-
 class Planner:
     """Plans jobs one after another on what those before them leave.
 
@@ -216,7 +211,7 @@ class Planner:
         if found is None:
             return None
         start, allocation = found
-        end = start + _duration(demand)
+        end = start + demand.limit_s
         return PlannedJob(
             job=demand.job.id,
             start=start,
@@ -230,7 +225,7 @@ class Planner:
         With ``only_now``: None where that is later.
         """
         job, alike = demand.job, self._alike(demand.job)
-        since, duration = self._earliest.get(alike, -inf), _duration(demand)
+        since, duration = self._earliest.get(alike, -inf), demand.limit_s
         if only_now and since > self.now:
             return None
         only = self.now if only_now else None
@@ -245,7 +240,7 @@ class Planner:
     def earliest(self, demand: Demand) -> float:
         """Return a job's earliest start, which is not taken; infinite when it can never start."""
         if (alike := self._alike(demand.job)) not in self._earliest:
-            starts = self._starts(demand, _duration(demand), -inf)
+            starts = self._starts(demand, demand.limit_s, -inf)
             self._earliest[alike] = next((start for start, _ in starts), inf)
         return self._earliest[alike]
 

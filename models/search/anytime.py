@@ -15,7 +15,7 @@ import numpy as np
 
 from ...cluster.option_table import WORK_LIMIT
 from ...cluster.resources.capacity import FloatArray, IntArray
-from ..solve.lexicographic import SolveSettings, WindowSolution, solve_lexicographic
+from ..solve.lexicographic import WindowSolution, solve_lexicographic
 from ..solve.program import are_one
 from ..solve.solver import SolverStatus
 from .bounding import Bounding, Relaxed, SearchPrices
@@ -340,15 +340,9 @@ class AnytimeSearch:
 
     def _solved(self, bids: IntArray, share: float, checks: int | None) -> WindowSolution:
         """Give HiGHS the program over some bids, from the award at hand, and take what it finds."""
-        limits = self._limits
         self._is_stated = True
         program = self._program(bids)
-        settings = SolveSettings(
-            time_limit_s=max(0.0, min(share * limits.left_s(), limits.ends_in_s())),
-            seed=limits.seed,
-            clock=limits.clock,
-            most_checks=checks,
-        )
+        settings = self._limits.settings(share, checks=checks)
         solution = solve_lexicographic(
             program.with_cliques(_within(self._bounding.cliques, bids)),
             self._packing.job[bids],

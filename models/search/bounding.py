@@ -92,8 +92,8 @@ def find_prices(
         scaled = step * 1.05 * max(bound - target, 1e-9 * abs(bound)) / norm
         price = np.maximum(0.0, price + scaled * move / most)
     # Sums over runs lose more digits than plain ones: what bounds is summed plainly.
-    bound, _ = lagrangian_bound(packing, value - packing.cost(best), dot(capacity, best))
-    return SearchPrices(price=best, bound=bound if isfinite(least) else least, share=share)
+    bound = bound_at(packing, value, best) if isfinite(least) else least
+    return SearchPrices(price=best, bound=bound, share=share)
 
 
 def dot(one: FloatArray, other: FloatArray) -> float:
@@ -153,6 +153,12 @@ def lagrangian_bound(packing: Packing, gain: FloatArray, rest: float) -> tuple[f
     most = np.maximum(np.maximum.reduceat(gain, packing.first), 0.0)
     loss: FloatArray = most[packing.group] - gain
     return float(most.sum()) + rest, loss
+
+
+def bound_at(packing: Packing, value: FloatArray, price: FloatArray) -> float:
+    """Return what no award exceeds at prices: what all costs, and each job's gain by its best bid."""
+    rest = dot(packing.capacity.astype(np.float64), price)
+    return lagrangian_bound(packing, value - packing.cost(price), rest)[0]
 
 
 def _best_bids(group: IntArray, first: IntArray, gain: FloatArray) -> IntArray:

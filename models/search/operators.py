@@ -102,9 +102,14 @@ class ColumnSearch(ABC):
 
 
 class ExchangeSearch(ColumnSearch):
-    """The award at hand, the best one met, and the moves from one to the next."""
+    """The award at hand, the best one met, and the moves from one to the next.
+
+    Attributes:
+        gain: of each bid at the prices at hand, shape (bids,).
+    """
 
     _shape: MoveProblem
+    gain: FloatArray
 
     def __init__(
         self,
@@ -132,11 +137,6 @@ class ExchangeSearch(ColumnSearch):
     def sets(self) -> MoveProblem | None:
         """The columns as arrays where every row is hard (moves.py); None where some row is not."""
         return self._arrays if self.is_compiled and not len(self._arrays.bid) else None
-
-    @property
-    def gain(self) -> FloatArray:
-        """What each bid gains at the prices at hand, shape (bids,)."""
-        return self._gain
 
     @cached_property
     def _arrays(self) -> MoveProblem:
@@ -173,7 +173,7 @@ class ExchangeSearch(ColumnSearch):
         cost = packing.cost(price)
         of_job = np.zeros(int(packing.job.max(initial=-1)) + 1)
         np.maximum.at(of_job, packing.job, value - cost)
-        self._gain = (value - cost - of_job[packing.job]) * unit
+        self.gain = (value - cost - of_job[packing.job]) * unit
         self._price = np.concatenate([price, of_job]) * unit
         # Rounding must not make a bid worth more than it pays.
         self._price *= 1 + 1e-9
@@ -198,7 +198,7 @@ class ExchangeSearch(ColumnSearch):
         state, chunk = self._state, _CHUNK if self.is_compiled else _PLAIN_CHUNK
         if not len(self._arrays.pool):
             return
-        gain, price = self._numbers(self._gain), self._numbers(self._price)
+        gain, price = self._numbers(self.gain), self._numbers(self._price)
         while moves > 0 and not is_over():
             self._loop(self._shape, state, gain, price, min(moves, chunk))
             moves -= chunk

@@ -11,7 +11,7 @@ from typing import Any
 from ...cluster.errors import OptionError
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ...cluster.text import did_you_mean
-from ..solve.lexicographic import NO_LIMIT_S
+from ..solve.lexicographic import NO_LIMIT_S, SolveSettings
 from ..solve.program import IntegerProgram
 from ..solve.solver import SolverStatus
 
@@ -206,6 +206,18 @@ class SearchLimits:
     def ends_in_s(self) -> float:
         """Return the seconds until the deadline."""
         return NO_LIMIT_S if self.deadline is None else self.deadline - self.clock()
+
+    def settings(
+        self, share: float = 1.0, *, nodes: int | None = None, checks: int | None = None
+    ) -> SolveSettings:
+        """Return what HiGHS has: a share of the time that is left; nodes or checks in its place."""
+        return SolveSettings(
+            time_limit_s=max(0.0, min(share * self.left_s(), self.ends_in_s())),
+            seed=self.seed,
+            clock=self.clock,
+            most_nodes=nodes,
+            most_checks=checks,
+        )
 
     @property
     def may_prove(self) -> bool:

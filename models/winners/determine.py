@@ -33,7 +33,7 @@ from ..search.packing import Packing, Worth
 from ..search.proving import best_among, proved_award
 from ..search.reductions import reduced
 from ..search.search_parameters import Found, SearchLimits, SearchParameters, Stating, parameters_of
-from ..solve.lexicographic import BoundByNumber, SolveSettings, integer_weights, solve_lexicographic
+from ..solve.lexicographic import BoundByNumber, integer_weights, solve_lexicographic
 from ..solve.program import are_one
 from ..solve.solver import SolverStatus
 from .instance import Bid, BidArrays, Number, ProblemInstance, as_list, exact, read_instance
@@ -282,12 +282,7 @@ def _solve_exact(packing: Packing, worth: Worth, start: IntArray, limits: Search
     won = proved_award(packing, worth, start, limits)
     if won is not None:
         return _proved(won[0], packing, worth)
-    settings = SolveSettings(
-        time_limit_s=max(0.0, limits.ends_in_s()),
-        seed=limits.seed,
-        clock=limits.clock,
-        most_nodes=limits.steps,
-    )
+    settings = limits.settings(nodes=limits.steps)
     program = packing.program(everything, packing.capacity)
     begin = np.isin(everything, start).astype(np.float64)
     weights, second = worth.weights, worth.preference
