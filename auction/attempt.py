@@ -210,7 +210,7 @@ def bids_of_step(
     is_endless = deadline is None or bool(options.export)
     end = inf if is_endless or deadline is None else clock() + _FOR_BIDS * (deadline - clock())
     made = options.bids
-    # Besides first-fit jobs are placed in other orders, but where a mix is kept, or for greedy awards.
+    # Jobs are placed in other orders, too, but where a balance is kept, or for greedy awards.
     if cluster.placer is None and not options.is_greedy:
         lists = JobLists.of(demands, options.objective, cluster.columns, min(end - began, NO_LIMIT_S))
         if lists is not None:

@@ -79,7 +79,7 @@ NO_BALANCE = BalancePolicy()
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Balance(BalancePolicy):
-    """The additions to one pass's auction: its ``BalancePolicy`` and a ``Placer`` of its first bids.
+    """The additions to one pass's auction: a ``BalancePolicy``, and a ``Placer`` of its first bids.
 
     Attributes:
         asks: of the window's jobs, by id.

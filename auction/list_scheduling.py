@@ -31,7 +31,7 @@ _LEAST_COST = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListPlacer:
-    """Places jobs in the order of a list, on the first nodes that hold them or on those that give least.
+    """Places jobs in the order of a list: on the first nodes that hold them, or that give least.
 
     Attributes:
         places: in the list, by job id.

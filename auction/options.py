@@ -9,10 +9,10 @@ from ..bidgen.generate import BidOptions
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import numbers_text, options_in
 from ..cluster.option_table import OPTIONS_BY_NAME, StepRecord
-from ..cluster.promises import AUTO, BACKFILL, NONE
+from ..cluster.promises import AUTO, BACKFILL, DEFAULT, NONE
 from ..models.auction_model import Aucsched1, Aucsched2, Aucsched3
 from ..models.ipsched import Ipsched
-from ..models.model import Model
+from ..models.model import OBJECTIVES, Model, Valuation
 from ..models.search.search_parameters import DEFAULT_PARAMETERS, SearchParameters, parameters_of
 from ..models.solve.solver import EXPORTS
 
@@ -113,6 +113,11 @@ class StepOptions(StepRecord):
         """The model itself."""
         return MODELS_BY_NAME[self.model]
 
+    @property
+    def valuation(self) -> Valuation:
+        """What a started job counts."""
+        return OBJECTIVES[self.objective]
+
     def _check_balance(self) -> None:
         """Refuse what a balance would leave without meaning."""
         if self.weights == "paper":
@@ -145,11 +150,10 @@ class StepOptions(StepRecord):
         """
         if self.promise is not None:
             return self.promise
-        if self.objective == "response":
-            return AUTO
-        is_plain = (self.objective, self.weights, self.bid_order) == ("priority", "lexicographic", "spec")
-        is_backfilling = is_plain and self.reserve != 0 and not (self.balance or self.award_alone)
-        return BACKFILL if is_backfilling else NONE
+        promise = DEFAULT.get(self.objective, NONE)
+        is_plain = (self.weights, self.bid_order) == ("lexicographic", "spec") and self.reserve != 0
+        is_backfilling = is_plain and not (self.balance or self.award_alone)
+        return promise if promise != BACKFILL or is_backfilling else NONE
 
     @cached_property
     def reservations(self) -> int:

@@ -83,7 +83,7 @@ def queue_of(
     """
     size = options.window
     worth = {job.id: job for job in snapshot.jobs}
-    if options.objective == "response":
+    if options.valuation.of_waits:
         # A held job stays held: its priority is 0.
         worth |= {job.id: valued(job, snapshot.time) for job in snapshot.jobs if job.priority}
     jobs = _promised_first(in_order(tuple(worth.values())), snapshot.time, options)

@@ -293,7 +293,7 @@ def solve_anytime(instance: AuctionInstance) -> AttemptResult:
 def _is_best_of_all(solved: AttemptResult, instance: AuctionInstance, deadline: float) -> bool:
     """Return whether no placement of the jobs, whoever bids there, could be worth more."""
     table, options = solved.answer.table, instance.options
-    if options.objective != "priority" or any(demand.worth is not None for demand in table.demands):
+    if not options.valuation.is_bounded or any(demand.worth is not None for demand in table.demands):
         return False
     left_s = max(0.0, deadline - options.clock())
     bound = bound_over_placements(table.demands, instance.cluster.columns, left_s)

@@ -322,7 +322,7 @@ def _objective(decision: StepPass, options: StepOptions, left_s: float, lazy: bo
 
 def _over_all(decision: StepPass, options: StepOptions, left_s: float) -> Fraction | int | None:
     """Return a bound over all placements of the window and of those behind it that start."""
-    if options.objective != "priority" or decision.cluster.placer is not None:
+    if not options.valuation.is_bounded or decision.cluster.placer is not None:
         return None
     best = decision.best
     started = () if best is None else (start.demand for start in decision.starts)

@@ -111,7 +111,7 @@ class StepPass:
         Time limits are no matter where nothing is kept for later and none makes a job count more.
         """
         keeps = self.balance.keeps_shares or self.options.reservations or self.waiting.promised
-        return demand.kind if keeps or self.options.objective == "response" else demand.form
+        return demand.kind if keeps or self.options.valuation.of_waits else demand.form
 
     def winners(self) -> tuple[StartingJob, ...]:
         """Return the winners so far with what they hold, as the jobs of the queue."""

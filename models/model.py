@@ -335,16 +335,20 @@ class Valuation:
     Attributes:
         words: the unit of an award's worth.
         times: the factor as a pair: once, and for each node that the job gets.
+        is_bounded: a bound over all placements is known (auction/placement_bound.py).
+        of_waits: a priority is the bounded slowdown that a start a second earlier saves: it follows
+            from a job's wait and time limit (auction/queue.py, ``worth_of``).
     """
 
     words: str
     times: Callable[[Request], tuple[int, int]]
+    is_bounded: bool = False
+    of_waits: bool = False
 
 
 #: The values of option ``objective``. A further one is an entry here.
 OBJECTIVES: Mapping[str, Valuation] = {
-    "priority": Valuation("priority", lambda _: (1, 0)),
+    "priority": Valuation("priority", lambda _: (1, 0), is_bounded=True),
     "priority_cores": Valuation("priority × cores", _cores),
-    # The priority is the bounded slowdown that a start a second earlier saves (queue.py, worth_of).
-    "response": Valuation("saved slowdown × cores", _cores),
+    "response": Valuation("saved slowdown × cores", _cores, of_waits=True),
 }

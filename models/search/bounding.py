@@ -156,7 +156,7 @@ def lagrangian_bound(packing: Packing, gain: FloatArray, rest: float) -> tuple[f
 
 
 def bound_at(packing: Packing, value: FloatArray, price: FloatArray) -> float:
-    """Return what no award exceeds at prices: what all costs, and each job's gain by its best bid."""
+    """Return the bound at prices: what all that is free costs, and what each job gains at most."""
     rest = dot(packing.capacity.astype(np.float64), price)
     return lagrangian_bound(packing, value - packing.cost(price), rest)[0]
 

@@ -273,7 +273,7 @@ def solve_weighted(
 
 def exact_sum(weights: list[int], values: FloatArray) -> int:
     """Return Σ weights over the columns that are 1, in Python's integers."""
-    return sum(weights[column] for column in np.flatnonzero(are_one(values)).tolist() if weights[column])
+    return sum(weights[column] for column in np.flatnonzero(are_one(values)).tolist())
 
 
 def _options(settings: SolveSettings, deadline: float, gap: float) -> SolverOptions:

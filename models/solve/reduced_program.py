@@ -104,7 +104,8 @@ def strengthened(
         group: columns of one group exclude each other by the rows, shape (columns,).
         excluding: returns exclusions besides those that it is given, shape (columns, columns).
     """
-    if not 1 < program.columns <= _MOST_COLUMNS or program.rows > _MOST_ROWS or not program.is_binary.all():
+    is_small = 1 < program.columns <= _MOST_COLUMNS and program.rows <= _MOST_ROWS
+    if not (is_small and program.is_binary.all()):
         return program
     rows = Rows.of(program)
     held = np.zeros((program.rows, program.columns))
