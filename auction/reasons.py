@@ -79,7 +79,6 @@ class _Explainer:
         unlimited = replace(decision.cluster.columns, pools=Pools())
         self._unlimited = state.reader.at(unlimited, state.snapshot.time)
         self._known: dict[object, tuple[Reason, str]] = {}
-        self._free_of: dict[tuple[int, int], tuple[int, int]] = {}
         self._views: dict[int, GuardedViews] = {}
         self._reserved = {guard.job.id for guard in decision.cluster.guards}
         best = decision.best
@@ -280,7 +279,8 @@ class _Explainer:
         lack = self._lack(demand, columns)
         if lack is not None:
             return columns.pools.reason(lack.resource), columns.pools.words(lack)
-        cores, count = self._free_for(demand, columns)
+        eligible = columns.free.cores[demand.eligible]
+        cores, count = int(eligible.sum()), int(np.count_nonzero(eligible > 0))
         if self._cluster.topology.units is not None:
             usable = np.flatnonzero(usable_in_any(demand, columns.free, columns))
             short = short_of_units(demand, self._cluster.topology, usable)
@@ -322,14 +322,6 @@ class _Explainer:
         cluster = replace(self._cluster, columns=free, guards=(), placer=None)
         found = FirstFitPlacer(cluster).place(demand)
         return None if found is None else next(columns.pools.lacks(demand.job, found.held), None)
-
-    def _free_for(self, demand: Demand, columns: Columns) -> tuple[int, int]:
-        """Return the free cores of nodes that a job may use, and how many of these have some."""
-        key = (id(demand.variants), id(columns))
-        if key not in self._free_of:
-            free = columns.free.cores[demand.eligible]
-            self._free_of[key] = int(free.sum()), int(np.count_nonzero(free > 0))
-        return self._free_of[key]
 
     def _outbid(self, bids: range, state: FreeState) -> tuple[Reason, str]:
         """Name who took, or is to get, what the least contested of a job's bids wanted."""

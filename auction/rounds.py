@@ -77,15 +77,6 @@ class WinnersTable:
     value: Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundLimit:
-    """When rounds end: at a time of the options' clock, after some rounds, or failures in turn."""
-
-    deadline: float | None = None
-    steps: int | None = None
-    patience: int = 10**9
-
-
 class Rounds:
     """Betters an award round by round.
 
@@ -109,16 +100,19 @@ class Rounds:
         self._at = WinnersTable(winners, np.sort(chosen), self.value_of(winners))
         self.best = self._at
 
-    def run(self, limit: RoundLimit) -> None:
-        """Make rounds until the limit ends them, or every job starts."""
+    def run(self, deadline: float | None, steps: int | None, patience: int = 10**9) -> None:
+        """Make rounds until every job starts.
+
+        What ends them before is a time of the options' clock, or so many rounds, or failures in turn.
+        """
         clock, since, longest = self._options.clock, 0, 0.0
 
         def is_over() -> bool:
-            return limit.deadline is not None and clock() >= limit.deadline
+            return deadline is not None and clock() >= deadline
 
-        while since < limit.patience and (limit.steps is None or self._number < limit.steps):
+        while since < patience and (steps is None or self._number < steps):
             began = clock()
-            is_late = limit.deadline is not None and began + longest >= limit.deadline
+            is_late = deadline is not None and began + longest >= deadline
             if is_late or len(self.best.table) == len(self._demands):
                 return
             before = self.best
@@ -229,12 +223,17 @@ def _is_better(value: Value, than: Value) -> bool:
 
 
 def improved(
-    solved: AttemptResult, instance: AuctionInstance, start: AttemptResult, limit: RoundLimit
+    solved: AttemptResult,
+    instance: AuctionInstance,
+    start: AttemptResult,
+    deadline: float | None,
+    steps: int | None,
+    patience: int,
 ) -> AttemptResult:
     """Return the better of an award and rounds from another over the same bids, with all bids."""
     bids, cluster, options = instance.bids, instance.cluster, instance.options
     rounds = Rounds(cluster, options, bids.table, start.answer.chosen)
-    rounds.run(limit)
+    rounds.run(deadline, steps, patience)
     best, table = rounds.best, bids.table
     if not _is_better(best.value, rounds.value_of(table.only(solved.answer.chosen))):
         return solved
@@ -244,7 +243,7 @@ def improved(
     won = np.concatenate([old, np.ones(len(new), np.bool_)])[order]
     place = np.argsort(order)
     chosen = (solved.answer.chosen, *(award for _, award in solved.alternatives))
-    awards = chosen if limit.steps is not None else ()
+    awards = () if steps is None else chosen
     return replace(
         solved,
         bids=replace(bids, table=joined),
@@ -269,8 +268,7 @@ def solve_anytime(instance: AuctionInstance) -> AttemptResult:
             return solved
         # The same start whatever the limit, so that more work is never worse.
         start = searched(replace(instance, options=replace(options, work_limit=_FIRST_STEPS)))
-        limit = RoundLimit(deadline=deadline, steps=rounds, patience=_PATIENCE)
-        return improved(solved, instance, start, limit)
+        return improved(solved, instance, start, deadline, rounds, _PATIENCE)
     now = options.clock()
     left_s = max(0.0, deadline - now)
     solved = searched(replace(instance, deadline=now + _FOR_SEARCH * left_s), ends=False)
@@ -279,8 +277,8 @@ def solve_anytime(instance: AuctionInstance) -> AttemptResult:
     # Stating as many bids again takes a while: where there is no time for it, rounds have the rest.
     is_short = (1 - _FOR_SEARCH - _FOR_ROUNDS) * left_s < _BUILDS * (solved.built - now)
     end = deadline if is_short else now + (_FOR_SEARCH + _FOR_ROUNDS) * left_s
-    limit = RoundLimit(deadline=end, patience=_PATIENCE if solved.proved else _OPEN_PATIENCE)
-    solved = improved(solved, instance, solved, limit)
+    patience = _PATIENCE if solved.proved else _OPEN_PATIENCE
+    solved = improved(solved, instance, solved, end, None, patience)
     if solved.proved or is_short:
         return solved
     # What is left of the time is for the model over all bids, those of the rounds among them.

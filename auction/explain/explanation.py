@@ -75,67 +75,61 @@ class BidView:
     lacks: tuple[BidLack, ...]
 
 
-class JobBids:
-    """Holds a job's bids against the award."""
-
-    def __init__(self, step: Step, market: Market, room: FreeRoom, others: list[Award]) -> None:
-        self._step, self._market, self._room, self._others = step, market, room, others
-        self._table = market.table
-        self._state = FreeState(market.table, room.left)
-
-    def of(self, job: Job) -> Iterator[BidView]:
-        """Yield the job's bids, in the order they were made; IPSCHED has none."""
-        table, step, columns = self._table, self._step, self._room.left.columns
-        place = table.place_of(job.id)
-        if place is None or not MODELS_BY_NAME[step.schedule.model].has_bids:
-            return
-        preference = preferences(table, step.cluster, self._market.options)[1]
-        award = next((one for one in step.schedule.started if one.job == job.id), None)
-        won = None if award is None else {name: use.cores for name, use in award.nodes.items()}
-        for bid in table.bids_of(place):
-            entries = table.entries(bid)
-            nodes, cores = columns.named(table.node[entries]), table.cores[entries]
-            gres = {kind: int(counts[entries].sum()) for kind, counts in table.gres.items()}
-            yield BidView(
-                bid_class=_CLASSES[int(table.bid_class[bid])],
-                nodes=nodes,
-                cores=int(cores.sum()),
-                cores_by_node=tuple(cores.tolist()),
-                gres={kind: count for kind, count in gres.items() if count},
-                level=None if step.cluster.topology.is_linear else int(table.level[bid]),
-                preference=float(preference[bid]),
-                worth=float(self._market.worth[bid]),
-                price=float(self._market.cost[bid]),
-                won=won == dict(zip(nodes, cores.tolist(), strict=True)),
-                lacks=tuple(self._lacks(bid)),
-            )
-
-    def _lacks(self, bid: int) -> Iterator[BidLack]:
-        """Yield what each family's cells lack once the other jobs of the award have started."""
-        columns, delayed = self._room.left.columns, dict[str, list[Short]]()
-        for short in self._state.short(bid):
-            if short.claim.guard is not None:
-                delayed.setdefault(short.claim.guard.job.id, []).append(short)
-                continue
-            names = () if short.claim.by_bid else columns.named(short.cells)
-            holders = tuple(one.job for one in self._others if any(name in one.nodes for name in names))
-            if not names:
-                holders = self._of_pool(short.claim.resource)
-            yield BidLack(what=words_of(short.claim), nodes=names, held_by=holders)
-        for job, found in delayed.items():
-            nodes = [one.claim.guard.nodes[one.cells] for one in found if one.claim.guard is not None]
-            names = columns.named(np.unique(np.concatenate(nodes)))
-            yield BidLack(what=words_of(found[0].claim), nodes=names, held_by=(job,))
-
-    def _of_pool(self, resource: Resource) -> tuple[str, ...]:
-        """Return the jobs that start and take of what stands on no node."""
-        pools, jobs = self._room.left.columns.pools, {job.id: job for job in self._room.snapshot.jobs}
-        winners = tuple(
-            one.job
-            for one in self._others
-            if resource in dict(pools.asked(jobs[one.job], use_of_nodes(one.nodes.values())))
+def job_bids(job: Job, step: Step, market: Market, room: FreeRoom, others: list[Award]) -> Iterator[BidView]:
+    """Yield a job's bids beside the award, in the order they were made; IPSCHED has none."""
+    table, columns = market.table, room.left.columns
+    place = table.place_of(job.id)
+    if place is None or not MODELS_BY_NAME[step.schedule.model].has_bids:
+        return
+    state, preference = FreeState(table, room.left), preferences(table, step.cluster, market.options)[1]
+    award = next((one for one in step.schedule.started if one.job == job.id), None)
+    won = None if award is None else {name: use.cores for name, use in award.nodes.items()}
+    for bid in table.bids_of(place):
+        entries = table.entries(bid)
+        nodes, cores = columns.named(table.node[entries]), table.cores[entries]
+        gres = {kind: int(counts[entries].sum()) for kind, counts in table.gres.items()}
+        yield BidView(
+            bid_class=_CLASSES[int(table.bid_class[bid])],
+            nodes=nodes,
+            cores=int(cores.sum()),
+            cores_by_node=tuple(cores.tolist()),
+            gres={kind: count for kind, count in gres.items() if count},
+            level=None if step.cluster.topology.is_linear else int(table.level[bid]),
+            preference=float(preference[bid]),
+            worth=float(market.worth[bid]),
+            price=float(market.cost[bid]),
+            won=won == dict(zip(nodes, cores.tolist(), strict=True)),
+            lacks=tuple(_lacks(state.short(bid), room, others)),
         )
-        return (*pools.running(resource), *winners)
+
+
+def _lacks(lacking: Iterator[Short], room: FreeRoom, others: list[Award]) -> Iterator[BidLack]:
+    """Yield what each family's cells lack once the other jobs of the award have started."""
+    columns, delayed = room.left.columns, dict[str, list[Short]]()
+    for short in lacking:
+        if short.claim.guard is not None:
+            delayed.setdefault(short.claim.guard.job.id, []).append(short)
+            continue
+        names = () if short.claim.by_bid else columns.named(short.cells)
+        holders = tuple(one.job for one in others if any(name in one.nodes for name in names))
+        if not names:
+            holders = _of_pool(short.claim.resource, room, others)
+        yield BidLack(what=words_of(short.claim), nodes=names, held_by=holders)
+    for job, found in delayed.items():
+        nodes = [one.claim.guard.nodes[one.cells] for one in found if one.claim.guard is not None]
+        names = columns.named(np.unique(np.concatenate(nodes)))
+        yield BidLack(what=words_of(found[0].claim), nodes=names, held_by=(job,))
+
+
+def _of_pool(resource: Resource, room: FreeRoom, others: list[Award]) -> tuple[str, ...]:
+    """Return the jobs that start and take of what stands on no node."""
+    pools, jobs = room.left.columns.pools, {job.id: job for job in room.snapshot.jobs}
+    winners = tuple(
+        one.job
+        for one in others
+        if resource in dict(pools.asked(jobs[one.job], use_of_nodes(one.nodes.values())))
+    )
+    return (*pools.running(resource), *winners)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,7 +297,7 @@ def explain(
         queued=len(jobs),
         award=award,
         refusal=refusal,
-        bids=() if market is None else tuple(JobBids(step, market, room, others).of(job)),
+        bids=() if market is None else tuple(job_bids(job, step, market, room, others)),
         quote=_quote(step.state.reader, job, award, market) if takes_part else None,
         award_worth=worth if made is None else float(made.objective.priority),
         bound=None if market is None or (made and options.balance) else market.prices.bound,

@@ -19,7 +19,7 @@ from aucsched.auction.check import check_schedule
 from aucsched.auction.ledger import what_is_left
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
-from aucsched.auction.rounds import RoundLimit, Rounds
+from aucsched.auction.rounds import Rounds
 from aucsched.auction.state import state_of
 from aucsched.auction.step import run_step
 from aucsched.bidgen.first_fit import Cluster
@@ -52,7 +52,7 @@ def test_more_rounds_are_never_worse_the_same_rounds_the_same_and_what_stands_fi
     values = []
     for steps in (0, 1, 4, 4, 9):
         rounds = rounds_of(cluster, options)
-        rounds.run(RoundLimit(steps=steps))
+        rounds.run(None, steps)
         values.append(rounds.best.value)
         table, state = rounds.best.table, state_of(cluster)
         ground = Cluster(columns=state.columns, topology=state.topology)
@@ -95,5 +95,5 @@ def test_bids_of_a_round_end_with_the_time(monkeypatch: pytest.MonkeyPatch) -> N
 
     of = rounds_of(crowded(4), StepOptions(window=60, clock=lambda: now[0]))
     monkeypatch.setattr(rounds, "generate_bids", slowly)
-    of.run(RoundLimit(deadline=5.0))
+    of.run(5.0, None)
     assert late == [True]
