@@ -151,7 +151,7 @@ def with_bids(step: StepPass, left_s: float | None = None) -> StepPass:
     """
     now = step.options.clock()
     if step.selected:
-        again = replace(step, selected=frozenset(), guards=step.beside)
+        again = replace(step, selected=frozenset(), guards=step.guards_of_bids)
     elif step.counted is not None:
         options = replace(step.options, began=now)
         again = open_window(step.state, step.waiting, options, step.balance, MANY)
@@ -319,7 +319,7 @@ def award(step: StepPass) -> None:
     options = step.options
     halves = options.chosen_on_timeout == "halve" and not options.is_anytime and not options.is_greedy
     for guards, share, everywhere in _auctions(step):
-        step.guards = step.beside = guards
+        step.guards = step.guards_of_bids = guards
         is_tried = award_by_counts(step)
         if step.counted is not None:
             return

@@ -66,14 +66,14 @@ def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) ->
     started = [(jobs[one.job], allocation_of_resources(one.nodes, state.columns)) for one in awards]
     # Who is past its end holds what it has, a moment longer.
     now, soon = state.now, nextafter(state.now, inf)
-    beside = state.beside(started)
-    holds = Holds(replace(hold, end=max(hold.end, soon)) for hold in beside.holds)
+    after = state.with_starts(started)
+    holds = Holds(replace(hold, end=max(hold.end, soon)) for hold in after.holds)
     # Places are looked for as if all that ends had ended; then what they hold of limits says when.
     pools = state.columns.pools.copy()
     for running in state.snapshot.running:
         if running.end_time is not None:
             pools.end(running, state.snapshot.time)
-    forecast = Forecast(replace(beside, holds=holds, columns=replace(beside.columns, pools=pools)))
+    forecast = Forecast(replace(after, holds=holds, columns=replace(after.columns, pools=pools)))
     found = forecast.first(job)
     if found is not None and (since := _pools_last(state, job, found[1].held, started)) > found[0]:
         found = None if since == inf else forecast.first(job, since=since)
@@ -152,7 +152,7 @@ class Forecast:
         self._ends = np.maximum(self._given_back.ends, state.now)
         self._keep(kept)
 
-    def beside(self, kept: Iterable[ReservedPlace], moments: Iterable[float] = ()) -> "Forecast":
+    def with_reservations(self, kept: Iterable[ReservedPlace], moments: Iterable[float] = ()) -> "Forecast":
         """Return the same with these reservations, and more moments at which jobs may start."""
         other = copy(self)
         other._keep(kept, moments)  # noqa: SLF001 - its own class

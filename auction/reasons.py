@@ -140,7 +140,7 @@ class _Explainer:
             late = "no time was left to look whether it fits beside the award"
             return Reason.WINDOW, f"{why}, and {late}"
         if self._decision.completed:
-            why += f", and it does not fit on what the award leaves free: {self.beside(demand)[1]}"
+            why += f", and it does not fit on what the award leaves free: {self.why_not_on_rest(demand)[1]}"
         return Reason.WINDOW, why
 
     def _behind_others(self, demand: Demand) -> tuple[Reason, str]:
@@ -165,7 +165,7 @@ class _Explainer:
             pools.take(start.demand.job, start.allocation.held)
             self._ahead.append(replace(self._left, columns=replace(columns, pools=pools)))
 
-    def beside(self, demand: Demand) -> tuple[Reason, str]:
+    def why_not_on_rest(self, demand: Demand) -> tuple[Reason, str]:
         """Return why a job cannot start on what the award leaves: the same for all of a kind."""
         key = ("beside", demand.kind, demand.job.user, demand.job.id in self._reserved)
         return self._once(key, lambda one: self._why_not_beside(one, self._left), demand)

@@ -142,9 +142,9 @@ class StepReservations:
         job = demand.job
         self.asked.add(job.id)
         kept = self._kept.values()
-        forecast = self._forecast.beside(kept)
+        forecast = self._forecast.with_reservations(kept)
         if before:
-            state = self._state.beside((one.demand.job, one.allocation) for one in before)
+            state = self._state.with_starts((one.demand.job, one.allocation) for one in before)
             forecast = Forecast(state, kept, self._is_over)
         found = forecast.first(job, demand, place=self._place)
         at_once = sum(self._kept[one.id].start <= self._state.now for one in self._before)
@@ -170,7 +170,8 @@ class StepReservations:
 
     def _first(self, kept: Iterable[ReservedPlace], demand: Demand, time: float) -> ReservedPlace | None:
         """Return the first place for a job from a time on beside what is kept, and until when."""
-        found = self._forecast.beside(kept, (time,)).first(demand.job, demand, since=time, place=self._place)
+        forecast = self._forecast.with_reservations(kept, (time,))
+        found = forecast.first(demand.job, demand, since=time, place=self._place)
         return None if found is None else ReservedPlace.of_run(demand.job, *found)
 
     @cached_property

@@ -123,7 +123,7 @@ class StepState:
     views: GuardedViews | None = None
     impossible: Callable[[Demand], str] = lambda _: ""
 
-    def beside(self, starts: Iterable[tuple[Job, Allocation]]) -> Self:
+    def with_starts(self, starts: Iterable[tuple[Job, Allocation]]) -> Self:
         """Return the state in which jobs have started, each until its time limit."""
         started, holds = tuple(starts), [*self.holds]
         for job, allocation in started:

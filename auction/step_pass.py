@@ -47,8 +47,8 @@ class StepPass:
         columns: free resources, with the rows of the balance; ``views``: who could start on them.
         deadline, end: when to have decided, and when the step is over, by the options' clock; None:
             never.
-        reserved: reservations, which grow; ``guards``: those that the award is beside; ``beside``:
-            those that the bids of the last auction were.
+        reserved: reservations, which grow; ``guards``: those that the award is beside;
+            ``guards_of_bids``: those that the bids of the last auction were.
         able, bidding, passed: ids of the jobs that could start, of those of them that bid, and of
             those that backfilling passes over: it starts others before them.
         attempts, best: all auctions in their order, and the one whose award stands; None where no
@@ -77,7 +77,7 @@ class StepPass:
     bidding: set[str] = field(default_factory=set)
     passed: set[str] = field(default_factory=set)
     guards: tuple[Guard, ...] = ()
-    beside: tuple[Guard, ...] = ()
+    guards_of_bids: tuple[Guard, ...] = ()
     attempts: list[AttemptResult] = field(default_factory=list)
     best: AttemptResult | None = None
     behind_started: dict[str, Demand] = field(default_factory=dict)

@@ -147,10 +147,10 @@ class ReservationRows(Family):
         """Yield what long bids take of each resource on each reservation's nodes."""
         del columns
         for number, guard in enumerate(self._guards):
-            for claim in self.beside(guard, table):
+            for claim in self.of_guard(guard, table):
                 yield replace(claim, symbol=f"guard{number}_{claim.symbol}")
 
-    def beside(self, guard: Guard, table: BidTable) -> Iterator[Claim]:
+    def of_guard(self, guard: Guard, table: BidTable) -> Iterator[Claim]:
         """Yield what bids take beside one reservation."""
         if not len(guard.nodes):
             return
@@ -166,7 +166,7 @@ class ReservationRows(Family):
         if not len(table):
             return np.zeros(0, np.bool_)
         short = np.zeros(len(table.node), np.bool_)
-        for claim in self.beside(guard, table):
+        for claim in self.of_guard(guard, table):
             short |= (claim.amount > 0) & (claim.amount > claim.capacity[claim.row])
         return np.logical_or.reduceat(short, table.indptr[:-1])
 

@@ -263,7 +263,7 @@ class _Trial:
         return FirstFitPlacer(Cluster(self._state.columns, self._state.topology, guards))
 
     def _take(self, demand: Demand, allocation: Allocation) -> None:
-        self._state = self._state.beside([(demand.job, allocation)])
+        self._state = self._state.with_starts([(demand.job, allocation)])
 
 
 def _moved(state: StepState, promised: Sequence[Promise]) -> tuple[list[Promise], tuple[Guard, ...]] | None:

@@ -224,7 +224,7 @@ class _Plan:
 
     def _start(self, demand: Demand, allocation: Allocation) -> None:
         self.started.append(StartingJob(demand=demand, allocation=allocation))
-        self._state = self._state.beside([(demand.job, allocation)])
+        self._state = self._state.with_starts([(demand.job, allocation)])
         self._look_ahead()
 
     def _earliest(self, demand: Demand) -> tuple[float, Allocation] | None:
