@@ -177,7 +177,11 @@ class Balance(BalancePolicy):
             yield nodes
             return
         if ask.shape.fills_gaps:
-            yield from _in_gaps(demand, nodes, units, gres, self.topology)
+            if demand.contiguous:
+                # Those with ever more gres free.
+                yield from (nodes[gres <= most] for most in np.unique(gres).tolist())
+            else:
+                yield _for_gaps(nodes, units, gres, demand.units or 0, self.topology)
             return
         each = -(-ask.each // demand.unit)
         holds = units >= each
@@ -341,17 +345,6 @@ def _runs(nodes: IntArray, gres: IntArray, count: int) -> Iterator[IntArray]:
         if long:
             yield min(long, key=len)[:count]
             return
-
-
-def _in_gaps(
-    demand: Demand, nodes: IntArray, units: IntArray, gres: IntArray, topology: Topology
-) -> Iterator[IntArray]:
-    """Yield nodes for a gap-filling job; a contiguous one tries those with ever more gres free."""
-    if not demand.contiguous:
-        yield _for_gaps(nodes, units, gres, demand.units or 0, topology)
-        return
-    for most in np.unique(gres).tolist():
-        yield nodes[gres <= most]
 
 
 def _for_gaps(nodes: IntArray, units: IntArray, gres: IntArray, wanted: int, topology: Topology) -> IntArray:

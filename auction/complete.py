@@ -187,7 +187,11 @@ class _Leftover:
         tried: list[Demand] = []
         found: list[_Found] = []
         reserved = len(self._reserved)
-        for demand in self._ordered(waiting):
+        placer = self._cluster.placer
+        if placer is not None:
+            demands = tuple(waiting)
+            waiting = [demands[place] for place in placer.order(demands)]
+        for demand in waiting:
             tried.append(demand)
             if self._kind(demand) in self._hopeless and demand.job.id not in self._reserved:
                 continue
@@ -217,13 +221,6 @@ class _Leftover:
         columns = self._cluster.columns
         shares = self._cluster.topology.whole_shares(columns.is_empty & columns.takes_jobs)
         return round(float(shares.sum()), 9)
-
-    def _ordered(self, waiting: Iterable[Demand]) -> Iterable[Demand]:
-        placer = self._cluster.placer
-        if placer is None:
-            return waiting
-        demands = tuple(waiting)
-        return [demands[place] for place in placer.order(demands)]
 
     def _bid(self, demand: Demand, is_over: Callable[[], bool]) -> BidTable | None:
         """Return a bid of a job that could start with what has started; None if it fits nowhere."""

@@ -112,7 +112,9 @@ class _Explainer:
         if demand.job.id in self._not_asked:
             return self._left_out(demand)
         if demand.job.id in self._decision.passed:
-            return self._behind_others(demand)
+            # Plain backfilling passes it over, though it could have started alone.
+            key = ("passed", demand.kind, demand.job.user, len(self._ahead), demand.job.id in self._reserved)
+            return self._once(key, self._why_passed, demand)
         place = -1 if self._decision.best is None else self._place.get(demand.job.id, -1)
         if place >= 0 and (bids := self._table.bids_of(place)):
             return self._outbid(bids, self._state)
@@ -142,11 +144,6 @@ class _Explainer:
         if self._decision.completed:
             why += f", and it does not fit on what the award leaves free: {self.why_not_on_rest(demand)[1]}"
         return Reason.WINDOW, why
-
-    def _behind_others(self, demand: Demand) -> tuple[Reason, str]:
-        """Say why plain backfilling passes a job over that could have started alone."""
-        key = ("passed", demand.kind, demand.job.user, len(self._ahead), demand.job.id in self._reserved)
-        return self._once(key, self._why_passed, demand)
 
     def _why_passed(self, demand: Demand) -> tuple[Reason, str]:
         reason, why = self._why_not_beside(demand, self._ahead[-1])
@@ -191,18 +188,16 @@ class _Explainer:
     def _without_bids(self, demand: Demand, place: int) -> tuple[Reason, str]:
         columns, could_bid = self._cluster.columns, self._best.bids.could_bid[place]
         if self._cluster.placer is not None or not could_bid:
-            return self._without_first_bid(demand)
+            # In a balanced mix it may have no bid, or bid in part: the same for all of a kind.
+            limits = tuple(guard.limits(demand.job) for guard in self._cluster.guards)
+            key = ("first bid", demand.kind, demand.job.user, limits)
+            return self._once(key, self._why_no_first_bid, demand)
         if self._lack(demand, columns) is not None:
             return self._why_none(demand)
         lack = self._lack_placed(demand, columns)
         if lack:
             return columns.pools.reason(lack.resource), columns.pools.words(lack)
         return Reason.BID_CAP, "the bids of jobs with higher priority reach the cap max_bids"
-
-    def _without_first_bid(self, demand: Demand) -> tuple[Reason, str]:
-        """Return why a job has no bid in a balanced mix, or part: the same for all of a kind."""
-        limits = tuple(guard.limits(demand.job) for guard in self._cluster.guards)
-        return self._once(("beside", demand.kind, demand.job.user, limits), self._why_no_first_bid, demand)
 
     def _why_no_first_bid(self, demand: Demand) -> tuple[Reason, str]:
         cluster, few = self._cluster, BidOptions(max_bids=LISTED, max_bids_per_job=LISTED)
