@@ -146,7 +146,10 @@ def generate_bids(
     listed = _best([fit.place_all(demands) for fit in fits if not generator.is_over()], options.worth)
     nobody = np.zeros(len(demands), np.int64)
     unable = others or Others(after=nobody, nodes_before=nobody)
-    for_each = 1 + _for_placers(len(listed), len(demands) + int(unable.after.max(initial=0)), options)
+    jobs = len(demands) + int(unable.after.max(initial=0))
+    most = min(options.max_bids // max(jobs, 1), options.max_bids_per_job)
+    # Each job has so many bids for further placers, however low its priority.
+    for_each = 1 + min(len(listed), most // _OF_PLACERS)
     drafts: list[ChosenWindows] = []
     left, stagger = options.max_bids, 0
     for demand, placement in zip(demands, placements, strict=True):
@@ -193,12 +196,6 @@ def _best(listed: list[list[Placement | None]], worth: FloatArray | None) -> lis
     starts = np.array([[one is not None for one in award] for award in listed], np.bool_)
     total = (starts.reshape(len(listed), len(worth)) * worth).sum(axis=1)
     return [listed[place] for place in np.argsort(-total, kind="stable")[:_KEPT_PLACERS].tolist()]
-
-
-def _for_placers(placers: int, jobs: int, options: BidOptions) -> int:
-    """Return how many bids each job has for further placers, however low its priority."""
-    most = min(options.max_bids // max(jobs, 1), options.max_bids_per_job)
-    return min(placers, most // _OF_PLACERS)
 
 
 def first_fit_bids(demands: tuple[Demand, ...], cluster: Cluster, options: BidOptions) -> BidTable:
