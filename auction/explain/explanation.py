@@ -276,10 +276,7 @@ def explain(
     job = pending_job(snapshot, job_id)
     job_id = job.id
     if made is not None:
-        try:
-            check_schedule(snapshot, made)
-        except (AwardError, KeyError) as error:
-            raise InputError(f"the award is not for this snapshot: {error}") from error
+        _check_made(made, snapshot, options.model)
     step = take_step(snapshot, options).with_bids()
     step = step if made is None else replace(step, schedule=made)
     schedule, jobs = step.schedule, step.queue.jobs
@@ -308,6 +305,20 @@ def explain(
         after_award=shadow_time(step.state, job, others),
         now=snapshot.time,
     )
+
+
+def _check_made(made: Schedule, snapshot: Snapshot, model: str) -> None:
+    """Refuse an award of another snapshot or model; its classes, levels, objective stand as given.
+
+    Raises:
+        InputError: it is one.
+    """
+    try:
+        check_schedule(snapshot, made)
+    except (AwardError, KeyError) as error:
+        raise InputError(f"the award is not for this snapshot: {error}") from error
+    if made.model != model:
+        raise InputError(f"the award is of model {made.model!r}, this is {model}", path="model")
 
 
 def _quote(reader: DemandReader, job: Job, award: Award | None, market: Market | None) -> Quote | None:

@@ -42,7 +42,8 @@ def test_the_award_made_is_explained() -> None:
 def test_the_command_reads_it_and_refuses_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     award = tmp_path / "award.json"
     assert run(["schedule", str(FULL), "--work-limit", "1", "--format", "json", "-o", str(award)]) == 0
-    started = json.loads(award.read_text())["started"]
+    made = json.loads(award.read_text())
+    started = made["started"]
     assert run(["explain", str(FULL), started[0]["job"], "--award", str(award), "--work-limit", "1"]) == 0
     assert "starts" in capsys.readouterr().out
     assert "name it" in refused("explain", FULL, "--award", award)
@@ -54,6 +55,10 @@ def test_the_command_reads_it_and_refuses_others(tmp_path: Path, capsys: pytest.
     spoiled["started"][0]["bid"]["level"] = -1
     found = refused("explain", FULL, "64", "--award", "-", stdin=json.dumps(spoiled))
     assert "started[0].bid.level: -1 is not an integer >= 0" in found
+    other = refused(
+        "explain", FULL, started[0]["job"], "--award", "-", stdin=json.dumps(made | {"model": "x"})
+    )
+    assert "model: the award is of model 'x', this is aucsched3" in other
     short = '{"format": "aucsched-schedule/1"}'
     assert "'model' is missing" in refused("explain", FULL, "64", "--award", "-", stdin=short)
 
