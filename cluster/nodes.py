@@ -148,7 +148,7 @@ class Node:
     """
 
     name: str = member(Name())
-    total: Resources = member(Embedded(Resources))
+    total: Resources = member(Embedded(Resources, flat=True))
     free: Resources = member(Embedded(Resources))
     state: NodeState = member(Choice(NodeState), default=NodeState.IDLE)
     features: NameFrozenSet = member(NameSet(plain=True), default=frozenset())

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cluster.errors import InputError
-from ..cluster.text import escaped
+from ..cluster.text import escaped, shown
+from ..cluster.value_types import shortest
 from .file_kinds import LOG, instead
 from .reading import content_of, numbered_lines, read_document
 from .writing import write_bytes
@@ -36,7 +37,6 @@ _LEADING_INTEGER = re.compile(r"\s*+([+-]?(?:\d{1,3}(?:,\d{3})+|\d+))")
 _NUMBER = re.compile(rb"(?i)[+-]?(?:(?:\d++\.?+\d*+|\.\d++)(?:e[+-]?\d++)?|nan|inf(?:inity)?)")
 #: No count has more digits.
 _MOST_DIGITS = 18
-_SHOWN = 30
 
 
 class SwfField(IntEnum):
@@ -110,7 +110,7 @@ class SwfLog:
         match = _LEADING_INTEGER.match(self.header(label) or "")
         digits = match[1].replace(",", "") if match else "0"
         if len(digits) > _MOST_DIGITS:
-            raise InputError(f"{digits[:_SHOWN]}… is not a count", path=label)
+            raise InputError(f"{shown(digits)} is not a count", path=label)
         count = int(digits)
         return count if count > 0 else None
 
@@ -173,8 +173,7 @@ def _width(content: bytes, fields: list[bytes], number: int) -> int:
 
 def _not_a_number(fields: Iterable[bytes], number: int) -> InputError:
     wrong = next(one for one in fields if not _NUMBER.fullmatch(one)).decode("utf-8", "replace")
-    shown = wrong if len(wrong) <= _SHOWN else f"{wrong[:_SHOWN]}…"
-    return InputError(f"{shown!r} is not a number of an SWF row", path=f"line {number}")
+    return InputError(f"{shown(wrong)} is not a number of an SWF row", path=f"line {number}")
 
 
 def _table(values: array[float], width: int, content: bytes) -> NDArray[np.float64]:
@@ -206,10 +205,5 @@ def write_swf(path: str | Path, log: SwfLog) -> None:
 def swf_text(log: SwfLog) -> str:
     """Return a log's text; reading it gives an equal log."""
     lines = [f";{comment}" for comment in log.comments]
-    lines.extend(" ".join(map(number_text, row)) for row in log.table.tolist())
+    lines.extend(" ".join(str(shortest(one)) for one in row) for row in log.table.tolist())
     return "\n".join(lines) + "\n"
-
-
-def number_text(value: float) -> str:
-    """Return a number as short as it reads back exactly: no point where it is whole."""
-    return str(int(value)) if value == int(value) else repr(value)

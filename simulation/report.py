@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cluster.tabular import Tabular
+from ..cluster.value_types import shortest
 from ..cluster.workload import BOUND_S
-from ..formats.swf import number_text
 from ..formats.writing import csv_field
 
 FORMAT = "aucsched-simulation/1"
@@ -170,4 +170,4 @@ def csv_of(columns: Mapping[str, Sequence[Any]], *, quoted: str = "") -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return number_text(value) if isinstance(value, float) else csv_field(str(value))
+    return str(shortest(value)) if isinstance(value, float) else csv_field(str(value))

@@ -14,7 +14,7 @@ from ..cluster.keywords import of_type
 from ..cluster.tabular import chart as drawing
 from ..cluster.text import plural
 from ..cluster.value_types import shortest
-from ..formats.swf import SwfField, SwfLog, number_text
+from ..formats.swf import SwfField, SwfLog
 from .events import HOUR_S
 from .log_columns import Workload, describe_dropped
 from .placement import Runs, Stay, lowest_first
@@ -389,9 +389,9 @@ def batsim_csv(result: Simulation) -> str:
         row = ",".join(
             [
                 f"{workload.ids[job]},w0,{workload.ids[job]}",
-                f"{number_text(submit)},{requests.size[job]},{number_text(requests.estimate[job])}",
+                f"{shortest(submit)},{requests.size[job]},{shortest(requests.estimate[job])}",
                 "0,COMPLETED_WALLTIME_REACHED" if killed else "1,COMPLETED_SUCCESSFULLY",
-                *map(number_text, times),
+                *map(str, map(shortest, times)),
                 f'{times[-1] / run!r},{resources},-1,""',
             ]
         )

@@ -7,20 +7,21 @@ failures of a workload's nodes is read here, too.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from types import GenericAlias
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from ...cluster.errors import InputError, OptionError, errors_below
-from ...cluster.nodes import Node, NodeState, Resources
+from ...cluster.jobs import RunningJob
+from ...cluster.nodes import Node, Resources
 from ...cluster.schedule import document_text as lines_of
 from ...cluster.schedule import text_of_lines
 from ...cluster.snapshot import Snapshot, check_free, held_resources
 from ...cluster.text import shown
-from ...cluster.value_types import Choice
 from ...cluster.workload import ClusterWorkload, Outage
 from ..file_kinds import SNAPSHOT, WORKLOAD
 from ..hostlist import charge, expand, fold, one_file
@@ -33,30 +34,30 @@ from .topology_wire import TopologyWire, build_topology, written_topology
 T = TypeVar("T", Snapshot, ClusterWorkload)
 
 
-class NodeWire(FileObject):
-    """One node, or with a hostlist as its name several alike."""
+#: One node, or with a hostlist as its name several alike; of their free figures what others differ.
+_NODE = FileForm(
+    Node,
+    about="One node, or with a hostlist as its name several alike.",
+    first=("name", "cores", "free_cores", "memory_mib", "free_memory_mib", "gres", "free_gres"),
+    without=("name", "free"),
+    own={
+        "name": (Hosts,),
+        "cores": (FromOne,),
+        "free_gres": (GresCounts | None, None),
+        **dict.fromkeys(("free_cores", "free_memory_mib"), (FromZero | None, None)),
+    },
+)
 
-    name: Hosts
-    cores: FromOne
-    free_cores: FromZero | None = None
-    memory_mib: FromZero | None = None
-    free_memory_mib: FromZero | None = None
-    gres: GresCounts = msgspec.field(default_factory=dict)
-    free_gres: GresCounts | None = None
-    state: Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(NodeState)})] = "idle"
-    features: list[str] = msgspec.field(default_factory=list)
-    partitions: list[str] = msgspec.field(default_factory=list)
 
-
-def build_nodes(entries: list[NodeWire], held: Mapping[str, Resources]) -> tuple[Node, ...]:
+def build_nodes(entries: list[Any], held: Mapping[str, Resources]) -> tuple[Node, ...]:
     """Build every node of every entry; errors name the entry, which may stand for many nodes."""
     nodes: dict[str, Node] = {}
     entry_of: dict[str, int] = {}
     for index, entry in enumerate(entries):
         with errors_below(f"nodes[{index}]"):
-            alike = _alike(entry)
             names = expand(entry.name, "name")
             charge(len(names) * len(entry.gres), "name")
+            alike = _NODE.build(entry, name=names[0])
             for name in names:
                 if entry_of.setdefault(name, index) != index:
                     raise InputError(f"{name!r} is listed at nodes[{entry_of[name]}] already", path="name")
@@ -64,28 +65,17 @@ def build_nodes(entries: list[NodeWire], held: Mapping[str, Resources]) -> tuple
     return tuple(nodes.values())
 
 
-def _alike(entry: NodeWire) -> dict[str, Any]:
-    """Return what an entry says of each of its nodes, made once for all of them."""
-    return {
-        "total": Resources(cores=entry.cores, memory_mib=entry.memory_mib, gres=entry.gres),
-        "state": Choice(NodeState).coerced(entry.state, "state"),
-        "features": frozenset(entry.features),
-        "partitions": tuple(entry.partitions),
-    }
-
-
-def _node(name: str, entry: NodeWire, alike: dict[str, Any], held: Resources | None) -> Node:
-    total = alike["total"]
+def _node(name: str, entry: Any, alike: Node, held: Resources | None) -> Node:
     # Snapshot refuses what is above the total, with the running job's path.
-    capped = None if held is None else held.within(total)
-    node = Node(name=name, free=_free(entry, total.less(capped)), **alike)
+    capped = None if held is None else held.within(alike.total)
+    node = replace(alike, name=name, free=_free(entry, alike.total.less(capped)))
     # A running job that does not fit is the greater error: Snapshot names it.
     if held is not None and capped is not None and (held.cores, held.gres) == (capped.cores, capped.gres):
         check_free(node, capped, "free.")
     return node
 
 
-def _free(entry: NodeWire, left: Resources) -> Resources:
+def _free(entry: Any, left: Resources) -> Resources:
     """Return a node's free figures: as given, by default what running jobs leave."""
     if entry.free_cores is None and entry.free_memory_mib is None and entry.free_gres is None:
         return left
@@ -97,36 +87,35 @@ def _free(entry: NodeWire, left: Resources) -> Resources:
         )
 
 
-def written_nodes(nodes: Iterable[Node], held: Mapping[str, Resources]) -> list[NodeWire]:
+def written_nodes(nodes: Iterable[Node], held: Mapping[str, Resources]) -> list[Any]:
     """Return the nodes' entries, neighbours alike as one hostlist; ``held``: what runs, by node."""
-    entries: list[NodeWire] = []
+    entries: list[Any] = []
     written = ((_entry(node, node.total.less(held.get(node.name))), node.name) for node in nodes)
     for encoded, group in groupby(written, key=lambda pair: msgspec.json.encode(pair[0])):
         names = [name for _, name in group]
-        like = msgspec.json.decode(encoded, type=NodeWire)
+        like = msgspec.json.decode(encoded, type=_NODE.struct)
         entries.extend(msgspec.structs.replace(like, name=folded) for folded in fold(names))
     return entries
 
 
-def _entry(node: Node, left: Resources) -> NodeWire:
-    total, free = node.total, node.free
+def _entry(node: Node, left: Resources) -> Any:
+    free = node.free
     given_gres = {name: free.gres.get(name, 0) for name, count in left.gres.items()}
     given_gres = {name: count for name, count in given_gres.items() if count != left.gres[name]}
-    return NodeWire(
+    return _NODE.struct(
         name="",
-        cores=total.cores,
         free_cores=None if free.cores == left.cores else free.cores,
-        memory_mib=total.memory_mib,
         free_memory_mib=None if free.memory_mib == left.memory_mib else free.memory_mib,
-        gres=dict(total.gres),
         free_gres=given_gres or None,
-        state=node.state.value,
-        features=sorted(node.features),
-        partitions=list(node.partitions),
+        **_NODE.document(node),
     )
 
 
-_OWN = {"format": (str,), "nodes": (list[NodeWire],), "topology": (TopologyWire | None, None)}
+_OWN = {
+    "format": (str,),
+    "nodes": (GenericAlias(list, (_NODE.struct,)),),
+    "topology": (TopologyWire | None, None),
+}
 _REPLACED = ("nodes", "switches", "network")
 SNAPSHOT_FILE = FileForm(
     Snapshot,
@@ -168,12 +157,14 @@ def _file_paths() -> Iterator[None]:
 @_file_paths()
 def _built(document: Any, form: FileForm[T]) -> T:
     """Return the checked snapshot or workload that decoded members describe."""
-    first = form.part(document, "running")
+    runs = {}
+    if form is SNAPSHOT_FILE:
+        runs["running"] = each(document.running, "running", file_form(RunningJob).build)
     with errors_below("running"):
-        held = held_resources(first.get("running", ()))
+        held = held_resources(runs.get("running", ()))
     nodes = build_nodes(document.nodes, held)
     laid = build_topology(document.topology, [node.name for node in nodes])
-    return form.build(document, nodes=nodes, switches=laid.switches, network=laid.network, **first)
+    return form.build(document, nodes=nodes, switches=laid.switches, network=laid.network, **runs)
 
 
 def document_text(value: Snapshot | ClusterWorkload, held: Mapping[str, Resources]) -> str:

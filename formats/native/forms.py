@@ -359,13 +359,6 @@ class FileForm(Generic[T]):
                 error.path = re.sub(rf"^{re.escape(one.path)}(?!\w)", one.file, error.path)
             raise
 
-    def part(self, entry: Any, name: str) -> dict[str, Any]:
-        """Return one member of a decoded object by its name, nothing where it is its default."""
-        for one, file, default, read in self._read:
-            if one == name and read is not None and (value := getattr(entry, file)) != default:
-                return {name: read(value, file)}
-        return {}
-
     def document(self, value: T) -> dict[str, Any]:
         """Return a value's object: the members that are not their default."""
         return {

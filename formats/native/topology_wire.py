@@ -94,17 +94,14 @@ def check_members(entry: TopologyWire) -> None:
     for given, words, member in ((entry.kind, MEMBERS, "kind"), (entry.order, ORDERS, "order")):
         if given is not None and given not in words:
             raise InputError(not_one_of(given, words), path=f"topology.{member}")
-    wanted = MEMBERS[entry.kind]
-    article = "a" if entry.kind != "linear" else "the"
-    title = {"linear": "linear topology"}.get(entry.kind, entry.kind)
+    wanted = ("kind", *MEMBERS[entry.kind])
+    title = "the linear topology" if entry.kind == "linear" else f"a {entry.kind}"
     for member in entry.__struct_fields__:
         value = getattr(entry, member)
-        if member == "kind":
-            continue
         if member not in wanted and value not in (None, []):
-            raise InputError(f"{article} {title} has no {member}", path=f"topology.{member}")
+            raise InputError(f"{title} has no {member}", path=f"topology.{member}")
         if member in wanted and member not in OPTIONAL and value in (None, []):
-            raise InputError(f"{article} {title} needs {member}", path=f"topology.{member}")
+            raise InputError(f"{title} needs {member}", path=f"topology.{member}")
 
 
 def _network(entry: TopologyWire, names: Sequence[str]) -> Network:

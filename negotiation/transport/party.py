@@ -177,11 +177,9 @@ class PartyJournal(CheckedLines):
 
     def _check_head(self, text: bytes) -> None:
         try:
-            head = decode(text, _Head)
+            head = decode(text, _Head, FORMAT)
         except InputError as error:
             raise self.error(f"it is not a journal of a negotiation: {error}") from error
-        if head.format != FORMAT:
-            raise self.error(f"{head.format!r} is not {FORMAT!r}")
         for name in {**head.identity, **self._identity}:
             then, now = head.identity.get(name, "none"), self._identity.get(name, "none")
             if then != now:

@@ -84,7 +84,7 @@ def test_fields_left_out_of_every_row_are_unknown() -> None:
         (b"\x89PNG\r\n\x1a\n\x00\x00", "line 1: '�PNG' is not a number of an SWF row"),
         (f"{ROW}\n{ROW.replace('20', '2_0')}".encode(), "line 2: '2_0' is not a number of an SWF row"),
         (ROW.replace("20", "2_0").encode(), "line 1: '2_0' is not a number of an SWF row"),
-        (b"x" * 1000, f"line 1: '{'x' * 30}…' is not a number of an SWF row"),
+        (b"x" * 1000, f"line 1: '{'x' * 57}...' is not a number of an SWF row"),
     ],
 )
 def test_what_is_no_log_is_refused_in_one_line(content: bytes, message: str, tmp_path: Path) -> None:
