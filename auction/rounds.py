@@ -103,7 +103,7 @@ class Rounds:
     def run(self, deadline: float | None, steps: int | None, patience: int = 10**9) -> None:
         """Make rounds until every job starts.
 
-        What ends them before is a time of the options' clock, or so many rounds, or failures in turn.
+        A time of the options' clock ends them before, or so many rounds, or failures in turn.
         """
         clock, since, longest = self._options.clock, 0, 0.0
 
@@ -291,7 +291,7 @@ def solve_anytime(instance: AuctionInstance) -> AttemptResult:
 def _is_best_of_all(solved: AttemptResult, instance: AuctionInstance, deadline: float) -> bool:
     """Return whether no placement of the jobs, whoever bids there, could be worth more."""
     table, options = solved.answer.table, instance.options
-    if not options.valuation.is_bounded or any(demand.worth is not None for demand in table.demands):
+    if not options.valuation.is_bounded or any(one.worth is not None for one in table.demands):
         return False
     left_s = max(0.0, deadline - options.clock())
     bound = bound_over_placements(table.demands, instance.cluster.columns, left_s)

@@ -129,8 +129,8 @@ def generate_bids(
     """Return the bids of a window of jobs, highest priority first; none delays a guard's job.
 
     First bids are made as the cluster's placer says, by priority without one. Once ``is_over`` says
-    that the time for bids is up, jobs bid where first-fit and placers have them only. ``others`` are
-    jobs of the window between these that cannot start: caps and staggers count them all the
+    that the time for bids is up, jobs bid where first-fit and placers have them only. ``others``
+    are jobs of the window between these that cannot start: caps and staggers count them all the
     same. Where first-fit does not start every job, each bids besides where the options' placers
     have it: at most a third of its bids, which fit beside those of other jobs. Where MAXBIDS is
     tight, a third of it is dealt to all jobs alike for these.

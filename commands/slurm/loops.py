@@ -198,8 +198,8 @@ class ReportOptions:
 def report(logs: tuple[str, ...], starved: float, workload: Path | None, out: Output) -> None:
     """Compare Slurm and the auction from a shadow's logs.
 
-    The report has waits, slowdowns, use and levels of Slurm's starts and of the auction's offers, and
-    who gains and who loses. LOG... are the shadow's logs, with the renamed ones, in any order.
+    The report has waits, slowdowns, use and levels of Slurm's starts and of the auction's offers,
+    and who gains and who loses. LOG... are the shadow's logs, with the renamed ones, in any order.
     """
     from ...reports.run_pages import shadow_page
     from ...slurm.live.shadow_log import read_logs

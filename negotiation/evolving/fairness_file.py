@@ -143,8 +143,8 @@ def fairness_of_maui(text: str) -> tuple[Fairness, tuple[str, ...]]:
     lines of the same name add to earlier ones.
 
     Raises:
-        InputError: a DFS parameter is unknown or given twice, or has a value that cannot be used; the
-            path is the line.
+        InputError: a DFS parameter is unknown or given twice, or has a value that cannot be used;
+            the path is the line.
     """
     policy, interval_s, decay = DelayPolicy.NONE, INTERVAL_S, 0.0
     limits: dict[tuple[str, str], DelayLimits] = {}

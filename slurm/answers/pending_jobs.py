@@ -223,7 +223,7 @@ def _hold(record: Record, priority: int, site: Site) -> str | None:
 
 
 def _with_detail(record: Record, site: Site, notes: Notes, label: str) -> Record:
-    """Return a record with scontrol's detail of the job; that of another of its number is not used."""
+    """Return a record with scontrol's detail of the job, never of another of its number."""
     details = site.details or {}
     detail = details.get(record.count("job_id"))
     if detail is None:
