@@ -138,7 +138,7 @@ def _queue_policy(options: NodeOptions, machine: Machine, reservations: int) -> 
 
 def _slurm(options: NodeOptions, machine: Machine) -> NodePolicy:
     selector = SwitchFit(machine.columns, machine.topology)
-    every = _value(options, "backfill_interval_s")
+    every = float(_value(options, "backfill_interval_s"))
     depth = given_in(options).get("window", SLURM_DEPTH)
     if options.policy == "backfill-planned":
         return PlannedBackfill(machine, selector, depth=depth, every_s=every or None)
