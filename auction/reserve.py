@@ -139,14 +139,18 @@ class StepReservations:
         """
         if not self.wants_more:
             return False
-        job = demand.job
+        job, starts = demand.job, [(one.demand.job, one.allocation) for one in before]
         self.asked.add(job.id)
-        kept = self._kept.values()
-        forecast = self._forecast.with_reservations(kept)
-        if before:
-            state = self._state.with_starts((one.demand.job, one.allocation) for one in before)
-            forecast = Forecast(state, kept, self._is_over)
-        found = forecast.first(job, demand, place=self._place)
+        pools = self._state.columns.pools.copy()
+        for started, allocation in starts:
+            pools.take(started, allocation.held)
+        # A forecast gives back nodes, but no licences and nothing of limits.
+        if not pools.keep(job):
+            return self.wants_more
+        forecast = self._forecast
+        if starts:
+            forecast = Forecast(self._state.with_starts(starts), is_over=self._is_over)
+        found = forecast.with_reservations(self._kept.values()).first(job, demand, place=self._place)
         at_once = sum(self._kept[one.id].start <= self._state.now for one in self._before)
         may_be_now = not self._later_only and at_once < self._count
         if found is not None and (may_be_now or found[0] > self._state.now):

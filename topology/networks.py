@@ -4,6 +4,7 @@ Groups stand as switches: their levels are L of Soner (6.5), a leaf is the small
 order is a Hilbert curve, as Soner (section 9.1) proposes; its groups are the curve's cubes.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise, product
 from math import prod
@@ -46,11 +47,10 @@ def torus(shape: Sequence[int], members: Sequence[str], *, order: str = "hilbert
     if not 1 <= len(shape) <= _DIMENSIONS:
         raise InputError(f"{len(shape)} dimensions are not 1 to {_DIMENSIONS}", path="topology.shape")
     IntegerList(1).coerced(shape, "topology.shape")
-    _check_count("x".join(map(str, shape)), prod(shape), members)
+    check_places("x".join(map(str, shape)), prod(shape), members)
     if len(shape) * (max(shape) - 1).bit_length() > _MOST_BITS:
-        raise InputError(
-            f"{max(shape)} is too long for a curve in {len(shape)} dimensions", path="topology.shape"
-        )
+        message = f"{max(shape)} is too long for a curve in {len(shape)} dimensions"
+        raise InputError(message, path="topology.shape")
     # As they are numbered a level takes a bit of each dimension.
     numbered = np.arange(prod(shape)), max(1, sum(length > 1 for length in shape))
     places, bits = torus_places(shape, grid(shape)) if order == "hilbert" else numbered
@@ -84,7 +84,7 @@ def dragonfly(groups: int, routers: int, nodes: int, global_links: int, *, membe
     if (ports := groups * routers * global_links) > 2 * MOST_LINKS:
         message = f"{ports} ports of global links are more than {2 * MOST_LINKS}"
         raise InputError(message, path="topology.global_links")
-    _check_count("x".join(map(str, sizes[:3])), prod(sizes[:3]), members)
+    check_places("x".join(map(str, sizes[:3])), prod(sizes[:3]), members)
     place = np.arange(len(members))
     levels = [place // nodes, place // (nodes * routers)]
     switches = _grouped(members, levels, ("router", "group"))
@@ -101,8 +101,7 @@ def as_numbered(
 
 def fat_tree_size(levels: int, radix: int) -> int:
     """Return the nodes of a fat tree of such switches."""
-    nodes: int = 2 * (radix // 2) ** levels
-    return nodes
+    return int(2 * (radix // 2) ** levels)
 
 
 def fat_tree(levels: int, radix: int, *, members: Sequence[str]) -> Network:
@@ -128,7 +127,7 @@ def fat_tree(levels: int, radix: int, *, members: Sequence[str]) -> Network:
         raise InputError(f"{levels} is above {_MOST_LEVELS}", path="topology.levels")
     if radix < 2 or radix % 2:  # noqa: PLR2004 - half the ports go up
         raise InputError(f"{radix} is not an even number of ports", path="topology.radix")
-    _check_count(f"{levels} levels of radix {radix}", fat_tree_size(levels, radix), members)
+    check_places(f"{levels} levels of radix {radix}", fat_tree_size(levels, radix), members)
     switches: list[Switch] = []
     below: list[str] = list(members)
     for level, arity in enumerate([radix // 2] * (levels - 1) + [radix]):
@@ -162,9 +161,8 @@ def linked(links: Sequence[tuple[str, str]], members: Sequence[str]) -> Network:
     levels = _nested(hops)
     if levels is None:
         leaf = _halved(hops)
-        levels = [
-            leaf >> (_HALVINGS * level) for level in range(-(-int(leaf.max()).bit_length() // _HALVINGS) + 1)
-        ]
+        count = -(-int(leaf.max()).bit_length() // _HALVINGS) + 1
+        levels = [leaf >> (_HALVINGS * level) for level in range(count)]
     along = np.lexsort((np.arange(len(members)), *levels))
     nodes = tuple(members[place] for place in along.tolist())
     return Network(
@@ -385,11 +383,10 @@ def _grouped(names: Sequence[str], levels: Sequence[IntArray], titles: Sequence[
     return tuple(switches)
 
 
-def _check_count(what: str, places: int, members: Sequence[str]) -> None:
+def check_places(what: str, places: int, members: Sequence[str]) -> None:
+    """Raise InputError unless a network has a place for each of its members, named once."""
     if places != len(members):
         raise InputError(f"{what} has {places} places, for {len(members)} nodes", path="topology")
-    seen: set[str] = set()
-    for name in members:
-        if name in seen:
-            raise InputError(f"{name!r} is listed twice", path="topology.nodes")
-        seen.add(name)
+    twice = [name for name, count in Counter(members).items() if count > 1]
+    if twice:
+        raise InputError(f"{twice[0]!r} is listed twice", path="topology.nodes")

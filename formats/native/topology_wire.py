@@ -251,8 +251,7 @@ class TopologyFile:
         """
         if not self.entries:
             if self.kind != "flat":
-                what = PLURALS[self.kind]
-                notes.add("topology", f"the topology names no {what}: taken as linear")
+                notes.add("topology", f"the topology names no {PLURALS[self.kind]}: taken as linear")
             return Laid()
         title = TITLES[self.kind]
         _check_repeats(self.entries, title)

@@ -21,7 +21,7 @@ from ...formats.native.cluster_file import parse_snapshot, parse_workload
 from ...formats.native.topology_wire import Laid, TopologyWire, build_topology, check_members, links_of
 from ...formats.notes import Notes
 from ...formats.reading import read_document, text_of
-from ...topology.networks import fat_tree_size, linked
+from ...topology.networks import check_places, fat_tree_size, linked
 from ...topology.units import blocks
 from .topology_conf import parse_topology
 
@@ -110,8 +110,7 @@ def _numbered(kind: str, sizes: Sequence[int], source: str) -> tuple[str, ...]:
 def _blocks(sizes: tuple[int, ...], names: Sequence[str]) -> Network:
     """Return so many blocks of so many nodes, in groups of up to 16."""
     count, each = sizes
-    if len(names) != count * each:
-        raise InputError(f"{count}x{each} has {count * each} places, for {len(names)} nodes", path="topology")
+    check_places(f"{count}x{each}", count * each, names)
     width = len(str(count - 1))
     units = (
         Unit(name=f"b{place:0{width}d}", nodes=names[place * each : (place + 1) * each])

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 from support.build import snapshot
 
-from aucsched import Resources, RunningJob, Schedule, Snapshot, schedule
+from aucsched import Job, Resources, RunningJob, Schedule, Snapshot, schedule
 from aucsched.auction.explain.comparison import first_fit_by_priority
-from aucsched.auction.forecast import shadow_time
+from aucsched.auction.forecast import Forecast, shadow_time
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.reserve import StepReservations
@@ -160,6 +160,28 @@ def test_a_job_that_can_never_start_reserves_nothing() -> None:
     jobs = [{"nodes": 4, "cores": 64}, {"cores": 4}]
     result = schedule(cluster(jobs, []), reserve=1, promise="plan")
     assert [award.job for award in result.started] == ["J2"]
+
+
+@pytest.mark.parametrize("options", [{"promise": "none"}, {"promise": "plan", "award_alone": True}])
+def test_losers_for_whom_a_limit_leaves_nothing_are_not_looked_at(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass with a limit of 3 s took 25 s: a user's job had used up a limit for 993 of a window."""
+    asked: list[str] = []
+
+    def first(self: Forecast, job: Job, *others: Any, **more: Any) -> Any:
+        asked.append(job.id)
+        return looked(self, job, *others, **more)
+
+    looked = Forecast.first
+    monkeypatch.setattr(Forecast, "first", first)
+    jobs = [{"cores": 1, "user": "u", "time_limit_s": 60 + place} for place in range(8)]
+    limits = [{"name": "one", "jobs": {"user": "u"}, "max": {"jobs": 1}}]
+    made = snapshot([{"name": "n[1-4]", "cores": 4}], jobs, limits=limits, time=NOW)
+    found = schedule(made, reserve=1, **options)
+    assert [award.job for award in found.started] == ["J1"]
+    assert reasons(found) == {f"J{place}": "limit" for place in range(2, 9)}
+    assert asked == []
 
 
 def _step(state: Snapshot, result: Schedule, seconds: float) -> Snapshot:
