@@ -197,7 +197,7 @@ def own_policy(name: str) -> Policy:
         OptionError: there is none of that name, or it has no ``step``.
         PolicyError: it cannot be loaded or made.
     """
-    made: Any = _called(name, "making it", _factory(name))
+    made: Any = _called(name, "making it", _factory(name), OptionError, PolicyError)
     if not callable(getattr(made, "step", None)):
         raise OptionError(f"--policy {name}: it has no step(now, machine)")
     policy: Policy = made
@@ -208,12 +208,12 @@ def _factory(name: str) -> Factory:
     if name in _GIVEN:
         return _GIVEN[name]
     if ":" not in name:
-        loaded: Factory = _called(name, "loading it", listed()[name].load)
+        loaded: Factory = _called(name, "loading it", listed()[name].load, OptionError, PolicyError)
         return loaded
     place, _, attribute = name.rpartition(":")
     if "=" in attribute:
         raise OptionError(f"--policy {name}: it takes no parameters here")
-    module = _called(name, "loading it", lambda: _module(name, place))
+    module = _called(name, "loading it", lambda: _module(name, place), OptionError, PolicyError)
     found: Any = module
     for part in attribute.split("."):
         found = getattr(found, part, None)
@@ -251,11 +251,11 @@ def _file(name: str, path: Path) -> Any:
     return module
 
 
-def _called(name: str, what: str, call: Callable[[], Any]) -> Any:
-    """Call other people's code; what it raises is theirs, and said in one line."""
+def _called(name: str, what: str, call: Callable[[], Any], *ours: type[Exception]) -> Any:
+    """Call other people's code; what it raises is theirs, in one line, unless it is of ``ours``."""
     try:
         return call()
-    except (AwardError, OptionError, PolicyError):
+    except ours:
         raise
     except (Exception, SystemExit) as error:
         raise PolicyError(name, what, error) from error
@@ -268,4 +268,4 @@ def stepped(name: str, policy: Policy, now: float, view: MachineView) -> None:
         PolicyError: it raised.
         AwardError: it asked for what no policy may.
     """
-    _called(name, f"its step at {now:g} s", lambda: policy.step(now, view))
+    _called(name, f"its step at {now:g} s", lambda: policy.step(now, view), AwardError)

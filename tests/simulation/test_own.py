@@ -148,6 +148,18 @@ class Fails(_Base):
         raise ZeroDivisionError("by me")
 
 
+class OptionFails(_Base):
+    def step(self, now: float, machine: MachineView) -> None:
+        raise OptionError("by mine")
+
+
+class AwardFails:
+    def __init__(self) -> None:
+        raise AwardError("by mine")
+
+    def step(self, now: float, machine: MachineView) -> None: ...
+
+
 class CannotBeMade:
     def __init__(self) -> None:
         raise ValueError("no luck")
@@ -179,6 +191,8 @@ class Nothing:
     [
         (StartsTheSame, AwardError, "^policy .*:StartsTheSame: at .* s it starts job .* a job starts once"),
         (Fails, PolicyError, "its step at 0 s: ZeroDivisionError: by me|its step at .* s: ZeroDivisionError"),
+        (OptionFails, PolicyError, "^policy .*:OptionFails: its step at .* s: OptionError: by mine"),
+        (AwardFails, PolicyError, "^policy .*:AwardFails: making it: AwardError: by mine"),
         (CannotBeMade, PolicyError, "making it: ValueError: no luck"),
         (Unknown, AwardError, "not a node|has none"),
         (Nothing, OptionError, "has no step"),
