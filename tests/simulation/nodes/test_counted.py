@@ -48,7 +48,9 @@ class Waiting:
         self.machine = Machine(ClusterWorkload(name="waiting", nodes=named, jobs=jobs))
         self.demands = [self._read(one.job, number) for number, one in enumerate(jobs)]
         self.machine.start(self.start(0), 0.0)
-        self.plan = CoreLevelPlan(self.machine, rules_of(8, "response", "auto"))
+        # Constants that are compiled in cannot be patched: the loops are plain, whatever is loaded.
+        with patch.object(PROMISE_DUE, "_loaded", [None]), patch.object(REFUSE, "_loaded", [None]):
+            self.plan = CoreLevelPlan(self.machine, rules_of(8, "response", "auto"))
         self.share = share
         self.queue = NodeQueue()
         for demand in self.demands[1:]:
