@@ -125,7 +125,7 @@ class Attempt:
 
 @dataclass(frozen=True, kw_only=True)
 class Objective(Copied):
-    """The award's value. ``bound`` and ``gap`` are about the priority sum over the bids made.
+    """The award's value; ``bound`` and ``gap`` are about the priority sum over the bids made.
 
     ``preference`` is the sum over the started jobs, higher is better; ``bound_over_placements``
     holds for all placements, not only bids; bounds and ``gap`` are None when no bound is known.

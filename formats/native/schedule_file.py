@@ -59,11 +59,11 @@ def _wire(cls: type, name: str = "", **own: Any) -> Any:
 
 
 class UseWire(_Wire):
-    """What a job holds on a node; gres and memory stand where the job counts them."""
+    """What a job holds on a node; gres and memory stand where the job counts them, not null."""
 
     cores: _Count
     gres: dict[_Name, Annotated[int, msgspec.Meta(ge=1)]] = {}
-    memory_mib: _Count | None = None
+    memory_mib: _Count = msgspec.field(default_factory=lambda: None)  # type: ignore[assignment]
 
 
 _Bid = _wire(BidSummary, "Bid", bid_class=(_JSON[BidClass], msgspec.field(name="class")))

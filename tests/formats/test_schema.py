@@ -22,6 +22,7 @@ from aucsched import InputError, load_snapshot, schedule
 from aucsched.cluster.schedule import FORMAT, Reason, Status
 from aucsched.formats.native.cluster_file import parse_snapshot, snapshot_to_json
 from aucsched.formats.native.json_schema import SCHEMAS, schema_of
+from aucsched.formats.native.schedule_file import parse_schedule
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SNAPSHOT = Draft202012Validator(schema_of("snapshot"))
@@ -191,6 +192,16 @@ def test_what_reading_accepts_the_schema_accepts(place: int) -> None:
     ACCEPTED_BY_BOTH[place](document)
     parse_snapshot(json.dumps(document).encode())
     SNAPSHOT.validate(document)
+
+
+def test_memory_that_is_not_counted_is_left_out_of_a_schedule_and_is_no_null() -> None:
+    document = json.loads(schedule(tiny(0)).to_json())
+    assert parse_schedule(json.dumps(document).encode()).started[0].nodes
+    uses = next(iter(document["started"][0]["nodes"].values()))
+    uses["memory_mib"] = None
+    assert not SCHEDULE.is_valid(document)
+    with pytest.raises(InputError, match="memory_mib: null is not an integer"):
+        parse_schedule(json.dumps(document).encode())
 
 
 def test_the_schedule_schema_names_every_reason_and_status() -> None:
