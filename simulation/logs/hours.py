@@ -151,7 +151,7 @@ class QueueLimits:
         values = named_numbers(limits.split(), "--queue", (*_LIMITS, "hours"))
         for key, number in values.items():
             if not (number > 0 or key == "priority") or isnan(number):
-                raise OptionError(f"--queue: '{key}={number:g}' is not above 0")
+                raise OptionError(f"--queue: '{key}={number:.15g}' is not above 0")
         try:
             active = Hours.from_text(hours, offset_s) if hours else WEEK
         except OptionError as error:

@@ -165,7 +165,7 @@ class Partitioned(ProfiledPolicy):
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
         limits_s = tuple(options.class_limits_s)
         if not all(low < high for low, high in pairwise((0.0, *limits_s, inf))):
-            text = ",".join(f"{limit:g}" for limit in limits_s)
+            text = ",".join(f"{limit:.15g}" for limit in limits_s)
             raise OptionError(f"--class-limits {text!r}: not rising from above 0")
         super().__init__(requests, resort, options)
         self._classes = len(limits_s) + 1

@@ -374,6 +374,7 @@ def test_partitions_take_turns() -> None:
         ("selective", {"expansion_factor": 0.5}, "--expansion-factor 0.5"),
         ("selective", {"expansion_factor": float("inf")}, "--expansion-factor inf"),
         ("partitioned", {"class_limits_s": (2.0, 2.0)}, "--class-limits '2,2'"),
+        ("partitioned", {"class_limits_s": (1234567.0, 1234566.5)}, "--class-limits '1234567,1234566.5'"),
     ],
 )
 def test_values_that_cannot_be_are_refused(policy: str, options: dict[str, object], message: str) -> None:

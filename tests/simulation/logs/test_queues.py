@@ -85,6 +85,11 @@ def test_queues_refuse_what_they_cannot_use(wrong: str) -> None:
         QueueLimits.from_text(wrong)
 
 
+def test_a_limit_of_many_digits_is_named_in_full() -> None:
+    with pytest.raises(OptionError, match="'processors=-12345678' is not above 0"):
+        QueueLimits.from_text("a: processors=-12345678")
+
+
 def test_the_command_takes_queues(capsys: pytest.CaptureFixture[str]) -> None:
     given = ["simulate", SMALL, "--policy", "queues", "--queue", "all: priority=2", "--format", "json"]
     assert run(given) == 0
