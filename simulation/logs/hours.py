@@ -148,7 +148,7 @@ class QueueLimits:
         limits, _, hours = rest.partition("hours=")
         if not name.strip():
             raise OptionError(f"--queue: {text!r} has no name before a colon")
-        values = named_numbers(limits.split(), "--queue", (*_LIMITS, "hours"))
+        values = named_numbers(limits.split(), "--queue", (*_LIMITS, "hours="))
         for key, number in values.items():
             if not (number > 0 or key == "priority") or isnan(number):
                 raise OptionError(f"--queue: '{key}={number:.15g}' is not above 0")

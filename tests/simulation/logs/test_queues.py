@@ -85,9 +85,16 @@ def test_queues_refuse_what_they_cannot_use(wrong: str) -> None:
         QueueLimits.from_text(wrong)
 
 
-def test_a_limit_of_many_digits_is_named_in_full() -> None:
-    with pytest.raises(OptionError, match="'processors=-12345678' is not above 0"):
-        QueueLimits.from_text("a: processors=-12345678")
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("a: processors=-12345678", "'processors=-12345678' is not above 0"),
+        ("a: hours", "'hours' is none of processors, estimate, priority, hours="),
+    ],
+)
+def test_a_refusal_of_a_queue_names_what_is_wrong(wrong: str, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        QueueLimits.from_text(wrong)
 
 
 def test_the_command_takes_queues(capsys: pytest.CaptureFixture[str]) -> None:
