@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def _option_of(axis: Axis) -> Decorator:
-    """Return an axis's option: its values, None where it is not given."""
-    read = lambda _context, _parameter, text: None if text is None else axis.values(text)  # noqa: E731
-    given: dict[str, Any] = {"metavar": axis.metavar, "help": axis.help, "callback": read}
-    option = click.option(axis.option, axis.name, hidden=axis.name in PARAMETERS_SHOWN, **given)
+    """Return an axis's option: its values of all its uses, None where it is not given."""
+    read = lambda _, __, texts: axis.values(",".join(texts)) if texts else None  # noqa: E731
+    named = partial(click.option, axis.option, axis.name, metavar=axis.metavar, help=axis.help)
+    option = named(multiple=True, hidden=axis.name in PARAMETERS_SHOWN, callback=read)
     return in_section(axis.section, option, shown=PARAMETERS_SHOWN)
 
 

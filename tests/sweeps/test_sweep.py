@@ -108,7 +108,8 @@ def test_a_finished_sweep_is_not_run_again(swept: Path) -> None:
 
 def test_policies_over_a_trace(tmp_path: Path) -> None:
     out = tmp_path / "t.csv"
-    grid = ("--policy", "fcfs,easy", "--order", "fcfs,sjf", "--workers", "1")
+    # An option's further uses add values.
+    grid = ("--policy", "fcfs", "--order", "fcfs,sjf", "--policy", "easy", "--workers", "1")
     assert aucsched("sweep", TRACE, *grid, "-o", out).returncode == 0
     rows = rows_of(out)
     assert [(row["policy"], row["order"]) for row in rows] == [
