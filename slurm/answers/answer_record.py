@@ -145,17 +145,6 @@ class Record:
             return tuple(value)
         raise self.unknown(name, "a text or a list of texts")
 
-    def written(self, name: str) -> str:
-        """Return a text, texts with commas between or a count as scontrol writes it.
-
-        22.05 has -1 for no limit, which is infinite or not set later.
-        """
-        value = self.members.get(name)
-        if isinstance(value, (str, list)):
-            return ",".join(self.texts(name))
-        count = None if value == -1 else self.number(name)
-        return "" if count is None else str(count)
-
     def words(self, name: str) -> frozenset[str]:
         """Return a list of flags as a set; 21.08 leaves a blank behind one of them."""
         return frozenset(word.strip() for word in self.texts(name))
@@ -205,42 +194,46 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class KeyedRecord(Paragraph):
-    """A record by the keys of scontrol's text and in its words, so that one reader serves both.
+    """A record by the keys of scontrol's text, so that one reader serves both; without ``pairs``.
 
     Attributes:
         record: the object.
-        members: a key -> its member, with a dot below each group; empty: it has none.
-        worded: keys of texts and lists, which are no amounts.
+        members: a key -> its member, with a dot below each group; an absent key has no value.
     """
 
     record: Record
     members: Mapping[str, str]
-    worded: frozenset[str]
 
-    @classmethod
-    def of(cls, record: Record, members: Mapping[str, str]) -> "KeyedRecord":
-        """Return a record's members as texts; an absent one has none."""
-        pairs, worded = dict[str, str](), set[str]()
-        for key, member in members.items():
-            *groups, name = member.split(".")
-            holder: Record | None = record if name else None
-            for group in groups:
-                holder = holder.child(group) if holder else None
-            pairs[key] = holder.written(name) if holder else ""
-            if holder and isinstance(holder.members.get(name), (str, list)):
-                worded.add(key)
-        return cls(pairs, record.path, record, members, frozenset(worded))
+    def verbatim(self, key: str) -> str:
+        """Return a text, or texts with commas between; empty where it is absent."""
+        holder, name = self._found(key)
+        return ",".join(holder.texts(name)) if holder else ""
+
+    #: JSON has no words for nothing: all are names.
+    text = verbatim
 
     def amount(self, key: str) -> str:
-        """Return the text of a number, which must be one."""
-        if key in self.worded:
-            text = f"{shown(self.pairs[key])} is not a number as Slurm writes it"
-            raise InputError(text, path=self.place(key))
-        return self.text(key)
+        """Return a number as text, empty if absent or no limit: -1 in 22.05, infinite later."""
+        holder, name = self._found(key)
+        count = None if holder is None or holder.members.get(name) == -1 else holder.number(name)
+        return "" if count is None else str(count)
 
     def place(self, key: str) -> str:
         """Return the path of a value, for an error."""
         return self.record.place(self.members[key])
+
+    def unknown(self, key: str, wanted: str) -> InputError:
+        """Return the error for a value that no Slurm version is known to write."""
+        holder, name = self._found(key)
+        return (holder or self.record).unknown(name, wanted)
+
+    def _found(self, key: str) -> tuple[Record | None, str]:
+        """Return the object that holds a key's member, and the member's name."""
+        *groups, name = self.members.get(key, "").split(".")
+        holder: Record | None = self.record if name else None
+        for group in groups:
+            holder = holder.child(group) if holder else None
+        return holder, name
 
 
 def read_document(text: bytes) -> Record:
@@ -287,7 +280,7 @@ def answer_entries(
     document = read_document(content)
     document.require(member)
     for record in document.children(member):
-        entry = KeyedRecord.of(record, keys_of(record))
+        entry = KeyedRecord({}, record.path, record, keys_of(record))
         if not entry.verbatim(first):
             raise entry.unknown(first, "a name")
         yield entry

@@ -625,6 +625,39 @@ def test_partitions_rules_in_every_shape() -> None:
     assert not notes.policies
 
 
+GROUPED: dict[str, Any] = {
+    "name": "p", "nodes": {"configured": "n01"}, "partition": {"state": ["UP"]},
+    "maximums": {"nodes": "Infinity", "time": 60}, "accounts": {"allowed": "NONE"},
+}  # fmt: skip
+
+
+def grouped(**members: Any) -> bytes:
+    return json.dumps(META | {"partitions": [GROUPED | members]}).encode()
+
+
+def test_the_complex_form_of_partitions() -> None:
+    """DataParserParameters or ``+complex`` write "Infinity" for no limit."""
+    (found,) = read_partitions(grouped(), {"n01"}, Notes())
+    assert (found.partition.max_nodes, found.partition.max_time_limit_s) == (None, 3600)
+    # In JSON a word for nothing is a name: whom it allows is no account of ours.
+    assert found.accounts == frozenset({"none"})
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"accounts": {"allowed": 2**32 - 1}}, "accounts.allowed: 4294967295 is not a text"),
+        ({"nodes": {"configured": {"set": False, "infinite": False, "number": 0}}}, "nodes.configured: {"),
+        ({"name": 5}, "name: 5 is not a text"),
+        ({"name": None}, "name: null is not a name"),
+        ({"maximums": {"nodes": ["A"], "time": 60}}, r'maximums.nodes: \["A"\] is not a number'),
+    ],
+)
+def test_a_member_of_json_of_another_type_is_named_with_its_value(members: Any, said: str) -> None:
+    with pytest.raises(InputError, match=rf"^partitions\[0\].{said}"):
+        read_partitions(grouped(**members), {"n01"}, Notes())
+
+
 SPRIO = """\
           JOBID PARTITION     USER ACCOUNT   PRIORITY       SITE        AGE
               1 plain         root                937          0          0
