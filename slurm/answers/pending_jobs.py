@@ -230,7 +230,8 @@ def _with_detail(record: Record, site: Site, notes: Notes, label: str) -> Record
         if details and not record.has("required_switches"):
             notes.add("job detail", f"{label}: not in the job detail: --switches not known")
         return record
-    if "name" in record.members and detail.name != record.text("name"):
+    # scontrol's lines end there.
+    if "name" in record.members and detail.name != record.text("name").rstrip():
         text = f"{label}: the job detail is of another job, {detail.name!r}, and not used"
         notes.add("job detail", text)
         return record

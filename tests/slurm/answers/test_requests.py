@@ -292,7 +292,11 @@ def test_of_a_job_that_a_users_text_lists_again_no_record_is_read(order: int) ->
     assert f"job detail: JobId={number}: the job is listed twice: the record is not read" in notes.texts()
 
 
-@pytest.mark.parametrize("name", [b"caf\xe9", "café".encode(), b"cafe"], ids=["latin", "utf-8", "ascii"])
+@pytest.mark.parametrize(
+    "name",
+    [b"caf\xe9", "café".encode(), b"cafe", b"run\x85", b"run "],
+    ids=["latin", "utf-8", "ascii", "windows", "blank"],
+)
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "byte order mark"])
 def test_a_users_text_in_another_encoding_ends_no_look(mark: bytes, name: bytes) -> None:
     """The same byte in JSON and in scontrol's text: still the same job."""
