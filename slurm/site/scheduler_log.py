@@ -314,15 +314,21 @@ class Submission:
 
     def _gres(self) -> dict[str, Any]:
         gres = self.options.get("gres", "")
-        per_node = self._counts("gres", "none" if gres == "NONE" else gres)
-        per_node |= self._counts("gpus-per-node", _gpus(self.options.get("gpus-per-node", "")))
+        named = parse_gres("none" if gres == "NONE" else gres, f"{self.path} --gres")
+        gpus, total = self._gpus("gpus-per-node"), self._gpus("gpus")
+        # What --gpus-per-node says counts, 0 too.
+        others = {name: count for name, count in named.items() if name not in gpus}
         return {
-            "gres_per_node": per_node,
-            "gres_total": self._counts("gpus", _gpus(self.options.get("gpus", ""))),
+            "gres_per_node": self._wanted("gres", others) | self._wanted("gpus-per-node", gpus),
+            "gres_total": self._wanted("gpus", total),
         }
 
-    def _counts(self, option: str, text: str) -> dict[str, Span]:
-        counts = parse_gres(text, f"{self.path} --{option}")
+    def _gpus(self, option: str) -> dict[str, int]:
+        """Return an option's GPUs as gres: ``2`` or ``a100:2``, several with commas."""
+        parts = self.options[option].split(",") if option in self.options else ()
+        return parse_gres(",".join(f"gpu:{part}" for part in parts), f"{self.path} --{option}")
+
+    def _wanted(self, option: str, counts: Mapping[str, int]) -> dict[str, Span]:
         wanted = wanted_gres(counts, f"--{option} ", self.conf.gres_kinds, self.unsupported)
         return {name: Span.exactly(count) for name, count in wanted.items()}
 
@@ -396,8 +402,3 @@ class Submission:
         if not seconds:
             raise InputError(f"{text[:60]!r} is not a time limit", path=f"{self.path} --time")
         return -(-seconds // _MINUTE_S) * _MINUTE_S
-
-
-def _gpus(text: str) -> str:
-    """Return ``--gpus``' value as gres: ``2`` or ``a100:2``, several with commas."""
-    return ",".join(f"gpu:{part}" for part in text.split(",") if text)

@@ -290,6 +290,16 @@ def test_gres_on_each_node_and_over_all_fix_the_nodes(options: str, nodes: Span,
     assert not job.request.gres_total
 
 
+@pytest.mark.parametrize("option", ["gpus", "gpus-per-node"])
+def test_an_option_without_a_count_of_gpus_is_refused(option: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"line 1 --{option}: 'gpu:' is not a gres"):
+        made(tmp_path, f"--{option}=''")
+
+
+def test_gpus_per_node_count_instead_of_those_in_gres(tmp_path: Path) -> None:
+    assert one(tmp_path, "--gres=gpu:2 --gpus-per-node=0").job.request.gres_per_node == {}
+
+
 @pytest.mark.parametrize(
     "options", ["-N 1 -G 2 --gpus-per-node=1", "-G 3 --gpus-per-node=2", "-N 4 -n 2 -c 9"]
 )
