@@ -29,6 +29,7 @@ _BEHIND_FREE = {
     "Comment": re.compile(r"\n|\Z"),
 }
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+_YES = re.compile(r"Yes\b", re.IGNORECASE)
 #: Keys of its text whose numbers JSON may leave out, and the members that they are.
 _NUMBERS = {
     # Switches=1@00:05:00, and Switches=0 where none were asked for.
@@ -116,12 +117,13 @@ def _detail(record: str) -> tuple[int, JobDetail]:
     # What looks like a key in a text of users stands behind the keys.
     pairs = dict(reversed([*pairs_in(fields)]))
     numbers = {member: _NUMBER.match(pairs.get(key, "")) for key, member in _NUMBERS.items()}
-    words = (word for word in ("Spread", "Consolidate") if pairs.get(f"{word}Segments", "").upper() == "YES")
+    # Not all that follows is a key of ours: NtasksPerN:B:S:C=0:0:*:*.
+    words = (one for one in ("Spread", "Consolidate") if _YES.match(pairs.get(f"{one}Segments", "")))
     return int(match[1]), JobDetail(
         name=_name(record),
         numbers={name: count for name, one in numbers.items() if one and (count := int(one[0]))},
         segments=tuple(f"{word.upper()}_SEGMENTS" for word in words),
-        sharing=pairs.get("OverSubscribe", ""),
+        sharing="".join(pairs.get("OverSubscribe", "").split()[:1]),
         use=_use(fields, f"JobId={match[1]}"),
     )
 

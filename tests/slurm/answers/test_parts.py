@@ -117,6 +117,11 @@ def test_what_users_write_is_no_field() -> None:
     assert detail.use == {}
 
 
+def test_a_value_ends_where_another_begins_whose_key_has_colons() -> None:
+    text = "JobId=7 JobName=x\n   UserId=a(1)\n   OverSubscribe=NO\n   NtasksPerN:B:S:C=0:0:*:*\n"
+    assert parse_job_detail(text)[7].sharing == "NO"
+
+
 def test_no_jobs() -> None:
     assert parse_job_detail("No jobs in the system\n") == {}
     assert parse_job_detail("") == {}

@@ -177,9 +177,8 @@ def test_segments_spread_and_consolidated(form: str) -> None:
                 del job["segment_size"]
                 job["flags"] = []
 
-    made = edited(
-        "25.11", edit, {"OverSubscribe=OK": "SegmentSize=2 SpreadSegments=Yes ConsolidateSegments=Yes\n"}
-    )
+    words = "SegmentSize=2 SpreadSegments=Yes ConsolidateSegments=Yes NtasksPerN:B:S:C=0:0:*:*\n"
+    made = edited("25.11", edit, {"OverSubscribe=OK": words})
     request = by_id(made)["1"].request
     assert (request.segment, request.spread_segments, request.consolidate_segments) == (2, True, True)
 
