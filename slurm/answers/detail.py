@@ -65,7 +65,7 @@ class JobDetail:
         """Return a job's JSON with what it leaves out, ``sharing`` as a member of its own."""
         lacking = {name: count for name, count in self.numbers.items() if not record.asked(name)}
         told: dict[str, Any] = {"sharing": self.sharing}
-        if self.segments and record.has("flags"):
+        if self.segments and "flags" in record.members:
             told["flags"] = [*record.texts("flags"), *self.segments]
         return Record({**record.members, **lacking, **told}, record.path)
 

@@ -166,16 +166,16 @@ def test_a_reservation_that_cannot_be_read_does_not_hide_the_gate() -> None:
             read_reservations(told)
 
 
-@pytest.mark.parametrize("form", ["flags", "text"])
+@pytest.mark.parametrize("form", ["flags", "text", "null"])
 def test_segments_spread_and_consolidated(form: str) -> None:
     """JSON has flags from v44 on; scontrol's text has words, also beside older JSON."""
 
     def edit(jobs: Any, _: Any) -> None:
         for job in jobs["jobs"][:2]:
             job |= {"segment_size": 2, "flags": ["SPREAD_SEGMENTS", "CONSOLIDATE_SEGMENTS"]}
-            if form == "text":
+            if form != "flags":
                 del job["segment_size"]
-                job["flags"] = []
+                job["flags"] = [] if form == "text" else None
 
     words = "SegmentSize=2 SpreadSegments=Yes ConsolidateSegments=Yes NtasksPerN:B:S:C=0:0:*:*\n"
     made = edited("25.11", edit, {"OverSubscribe=OK": words})
