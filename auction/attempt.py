@@ -17,7 +17,7 @@ from ..cluster.schedule import Seconds
 from ..models.model import Weight, bid_weights, has_one_worth
 from ..models.solve.lexicographic import NO_LIMIT_S, integer_weights, largest_sum
 from ..models.solve.solver import SolverStatus
-from .ledger import first_fit_table, greedy
+from .ledger import first_fit_table, greedy_awards
 from .list_scheduling import JobLists, hardest_first, list_placers
 from .options import StepOptions
 from .placement_bound import LARGEST_SUM, most_valuable
@@ -224,9 +224,8 @@ def bids_of_step(
 def starts_of(bids: Bids, cluster: Cluster, options: StepOptions) -> tuple[IntArray, IntArray]:
     """Return first-fit's award and the search's start: that, or a list's if worth more."""
     # First-fit's placements, as far as they fit together as bids, and what fits beside them.
-    first = greedy(bids.table, cluster, _placements(bids).tolist())
-    starts = (first, *(greedy(bids.table, cluster, one.tolist()) for one in bids.listed))
-    return first, max(starts, key=lambda award: sum(bid_weights(bids.table, options.objective, award)))
+    starts = greedy_awards(bids.table, cluster, (one.tolist() for one in (_placements(bids), *bids.listed)))
+    return starts[0], max(starts, key=lambda award: sum(bid_weights(bids.table, options.objective, award)))
 
 
 def _placements(bids: Bids) -> IntArray:

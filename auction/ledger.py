@@ -84,9 +84,15 @@ def greedy(table: BidTable, cluster: Cluster, taken: Iterable[int] = ()) -> IntA
 
     ``taken`` bids come before all others, as far as they fit together; their jobs take no other.
     """
+    return greedy_awards(table, cluster, (taken,))[0]
+
+
+def greedy_awards(table: BidTable, cluster: Cluster, taken: Iterable[Iterable[int]]) -> list[IntArray]:
+    """Return the award after each of several sets of bids, ``taken``; the rows are packed once."""
     claims = claims_of(table, cluster.columns, cluster.guards)
-    order = np.array([*sorted(taken), *range(len(table))], np.int64)
-    return greedy_by(packing_within(table, claims, reduces=False), order)
+    packing = packing_within(table, claims, reduces=False)
+    everything = range(len(table))
+    return [greedy_by(packing, np.array([*sorted(one), *everything], np.int64)) for one in taken]
 
 
 def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster, *, may_change: bool = False) -> Cluster:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 from support.build import ALONE, snapshot
 
 from aucsched import Snapshot, schedule
+from aucsched.auction import ledger
 from aucsched.auction.attempt import bids_of_step, starts_of
 from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.auction.ledger import FreeState
@@ -20,7 +23,9 @@ from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.bidgen.first_fit import Cluster, FirstFitPlacer
 from aucsched.bidgen.generate import Bids, generate_bids
+from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.demand import DemandReader
+from aucsched.models.search.packing import packing_within
 
 
 def bids_of(cluster: Snapshot, options: StepOptions) -> tuple[Bids, Cluster]:
@@ -182,3 +187,18 @@ def test_under_tight_caps_every_job_still_bids_where_a_packing_has_it() -> None:
     priority = [demand.job.priority for demand in bids.table.demands]
     _, start = starts_of(bids, ground, options)
     assert sum(priority[job] for job in bids.table.job[start].tolist()) == best
+
+
+def test_the_rows_of_all_bids_are_packed_once_for_all_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 4 800 bids on 220 nodes each that took a second more, of a step's three."""
+    bids, ground = bids_of(contested(), StepOptions())
+    packed: list[int] = []
+
+    def noted(table: BidTable, *claims: Any, **options: Any) -> Any:
+        packed.append(len(table))
+        return packing_within(table, *claims, **options)
+
+    monkeypatch.setattr(ledger, "packing_within", noted)
+    starts_of(bids, ground, StepOptions())
+    assert len(bids.listed) == 6
+    assert packed == [len(bids.table)]
