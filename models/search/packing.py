@@ -277,7 +277,7 @@ def _words(count: int) -> npt.NDArray[np.uint64]:
 #: The largest weight becomes this for the solver: room on both sides of its tolerances.
 SCALE = 1e4
 #: Sums of weights below this are held by integers of 64 bits and by floats.
-LARGEST_SUM = 1 << 52
+EXACT_SUM = 1 << 52
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -15,7 +15,7 @@ from ..solve.program import IntegerProgram, Rows
 from ..solve.reduced_program import strengthened
 from ..solve.solver import RelaxedSolver
 from .compiled_search import as_lists, compiled_proofs, is_loaded, load_within
-from .packing import LARGEST_SUM, Packing, Worth, packing_from
+from .packing import EXACT_SUM, Packing, Worth, packing_from
 from .proofs import Branch, ProofBids, prove
 from .search_parameters import SearchLimits
 
@@ -83,7 +83,7 @@ def _searched(
     if not len(bids):
         return award, True
     # Beyond 64 bits Python's integers are compared, in plain Python.
-    if is_large := sum(worth.weights) >= LARGEST_SUM:
+    if is_large := sum(worth.weights) >= EXACT_SUM:
         looks = min(looks, _PLAIN_LOOKS)
     weight = np.array(worth.weights, object if is_large else np.int64)
     unit = float(worth.value.max()) / max(float(weight.max()), 1.0) or 1.0

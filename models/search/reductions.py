@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..solve.program import exclusions as excluding
-from .packing import LARGEST_SUM, Packing, Worth, packing_from
+from .packing import EXACT_SUM, Packing, Worth, packing_from
 
 #: Words of 64 bids that are compared at most: about a tenth of a second.
 _MOST_WORDS = 60_000_000
@@ -123,7 +123,7 @@ def reduced(packing: Packing, worth: Worth) -> Reduction | None:
         worth: of the bids; among awards of equal weight one with the most preference is wanted.
     """
     weights, preference = worth.weights, worth.preference
-    if not 1 < len(packing) <= MOST_BIDS or max(weights) >= LARGEST_SUM or not _is_of_sets(packing):
+    if not 1 < len(packing) <= MOST_BIDS or max(weights) >= EXACT_SUM or not _is_of_sets(packing):
         return None
     reducing = _Reducing(exclusions(packing), np.array(weights, np.int64), preference)
     reducing.run()

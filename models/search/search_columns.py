@@ -21,7 +21,7 @@ from .moves import (
     MoveProblem,
     MoveState,
 )
-from .packing import LARGEST_SUM, Packing, Worth
+from .packing import EXACT_SUM, Packing, Worth
 from .reductions import MOST_BIDS
 from .repair_kernel import Dive, DiveBids
 from .swaps import Swaps
@@ -251,7 +251,7 @@ def swaps_at(award: IntArray, shape: MoveProblem, counter: IntArray) -> Swaps:
 def weights_of(worth: Worth) -> IntArray:
     """Return weights with no sum too large for a float; exact unless they are huge fractions."""
     total = sum(worth.weights)
-    shift = max(0, (total // LARGEST_SUM).bit_length())
+    shift = max(0, (total // EXACT_SUM).bit_length())
     return np.array([weight >> shift for weight in worth.weights], np.int64)
 
 
