@@ -42,7 +42,7 @@ def winners(began: float | None, /, file: str, export: str | None, out: Output, 
     entered = perf_counter()
     from ..formats.auction_file import exact_number, load_auction
     from ..models.solve.solver import EXPORTS
-    from ..models.winners.determine import check_options, winners_of
+    from ..models.winners.determine import adds_floats, check_options, winners_of
     from ..models.winners.instance import export_instance, read_instance
 
     if export and not export.endswith(EXPORTS):
@@ -55,7 +55,8 @@ def winners(began: float | None, /, file: str, export: str | None, out: Output, 
     if auction.rounded and rounded is None:
         note(f"rounded to integers: {plural(auction.rounded, 'value')}; --no-round keeps them")
     with errors_in(file):
-        instance = read_instance(auction.bids, auction.capacities, auction.groups)
+        in_floats = adds_floats(options["strategy"], options["work_limit"])
+        instance = read_instance(auction.bids, auction.capacities, auction.groups, in_floats=in_floats)
         _note_slow_reading(began, options)
         found = winners_of(instance, second=auction.second or None, began=began, **options)
     if export:

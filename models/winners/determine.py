@@ -165,7 +165,7 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
     options: dict[str, Any] = {"time_limit_s": time_limit_s, "work_limit": work_limit, "seed": seed}
     options |= {"strategy": strategy, "workers": workers}
     check_options(**options, parameters=parameters)
-    instance = read_instance(bids, capacities, groups)
+    instance = read_instance(bids, capacities, groups, in_floats=adds_floats(strategy, work_limit))
     return winners_of(instance, second=second, start=start, parameters=parameters, began=began, **options)
 
 
@@ -218,6 +218,11 @@ def winners_of(
         seconds=time.perf_counter() - began,
         parameters=steering.changed,
     )
+
+
+def adds_floats(strategy: str | None, work_limit: int | None) -> bool:
+    """Return whether a determination adds values as floats: all but ``greedy`` and HiGHS alone."""
+    return (strategy or "anytime") == "anytime" or work_limit is not None
 
 
 def time_limit_of(time_limit_s: float | None, work_limit: int | None) -> float:

@@ -88,6 +88,8 @@ def read_instance(
     bids: Iterable[Bid] | BidArrays,
     capacities: Mapping[Any, Number] | npt.ArrayLike,
     groups: str | Sequence[Hashable] | npt.NDArray[Any],
+    *,
+    in_floats: bool = True,
 ) -> ProblemInstance:
     """Return what is given as columns.
 
@@ -96,6 +98,7 @@ def read_instance(
         capacities: by item; for arrays also by place.
         groups: ``xor``: at most one bid of a bidder wins; ``or``: any; else the group of each bid:
             at most one bid of a group wins, None for bids in no group.
+        in_floats: values are to be added as floats.
 
     Raises:
         InputError: names the bid and the value.
@@ -105,7 +108,7 @@ def read_instance(
         columns = _columns_of_arrays(bids, len(items))
     else:
         columns = _columns_of_tuples(bids, items)
-    if sum(integer_weights(columns.values)[0]) >= _LARGEST_SUM:
+    if in_floats and _is_beyond_floats(columns.values):
         at = max(range(len(columns.values)), key=lambda place: columns.values[place].denominator)
         text = f"{float(columns.values[at]):g} is too fine beside {float(max(columns.values)):g}"
         path = f"value[{at}]" if isinstance(bids, BidArrays) else f"bids[{at}].value"
@@ -319,6 +322,14 @@ def _whole(
         whole[entries] = units
         capacity[item] = limit
     return whole, capacity, unit
+
+
+def _is_beyond_floats(values: Sequence[int | Fraction]) -> bool:
+    """Return whether the sum of values, in their common unit, is more than floats count with."""
+    scale = lcm(*{value.denominator for value in values})
+    most = len(values) * max((value.numerator for value in values), default=0) * scale
+    # Of many values the unit takes as long to find as all of them to read; few need it.
+    return most >= _LARGEST_SUM and sum(integer_weights(values)[0]) >= _LARGEST_SUM
 
 
 def _in_units(amounts: list[int | Fraction], limit: int | Fraction) -> tuple[int, list[int], float]:

@@ -18,6 +18,7 @@ from aucsched import BidArrays, InputError, Node, OptionError, Snapshot, Status,
 from aucsched.formats.auction_file import load_auction
 from aucsched.models.search import operators
 from aucsched.models.winners import determine as determining
+from aucsched.models.winners import instance as reading
 from aucsched.models.winners.determine import winners_of
 from aucsched.models.winners.instance import ProblemInstance, read_instance
 
@@ -263,6 +264,26 @@ def test_what_is_no_auction_is_one_error(
 ) -> None:
     with pytest.raises(InputError, match=f"^{message}"):
         winners(bids, capacities, **options)
+
+
+FAR_APART: list[Any] = [("a", 10**299, {"x": 2}), ("b", 10**299, {"x": 1}), ("c", Decimal("1e-9"), {"x": 1})]
+
+
+@pytest.mark.parametrize(("strategy", "chosen"), [("exact", (1, 2)), ("greedy", (0,))])
+def test_values_too_far_apart_for_a_search_are_none_for_other_strategies(strategy: Any, chosen: Any) -> None:
+    found = winners(FAR_APART, {"x": 2}, strategy=strategy)
+    assert (found.chosen, found.value) == (chosen, sum(as_fraction(FAR_APART[bid][1]) for bid in chosen))
+    with pytest.raises(InputError, match="beyond floats"):
+        winners(FAR_APART, {"x": 2}, strategy="exact", work_limit=5)
+
+
+def test_the_unit_of_usual_values_is_not_looked_for_when_they_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With 50 000 bids that took longer than all else that is read."""
+    monkeypatch.setattr(reading, "integer_weights", None)
+    bids: list[Any] = [("a", 0.1, {"x": 1}), ("b", 12345.6789, {"x": 1}), ("c", Fraction(1, 7), {})]
+    assert len(read_instance(bids, {"x": 1}, "xor").values) == 3
 
 
 @pytest.mark.parametrize(
