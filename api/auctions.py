@@ -74,7 +74,7 @@ def explain(snapshot: _Source, job: str | int | None = None, **options: Any) -> 
         that would start it; or prices in units of what is maximised. Times: epoch seconds.
 
     Raises:
-        InputError: no pending job has that id, or the award is not for this snapshot.
+        InputError: no pending job has that id, or the award is of another snapshot or model.
         OptionError: an option's value cannot be used.
 
     Examples:

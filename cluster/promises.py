@@ -5,7 +5,8 @@ import re
 from .errors import OptionError
 
 PLAN, NONE, AUTO, BACKFILL = "plan", "none", "auto", "backfill"
-#: The promise of ``promised`` on a log where none is named, by objective.
+#: The promise where none is named, by objective: of ``promised`` on a log, and of auctions whose
+#: options do not make it ``none`` (auction/options.py).
 DEFAULT = {"priority": BACKFILL, "response": AUTO}
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z]*)", re.ASCII)

@@ -271,7 +271,7 @@ def explain(
             prices are those of the auction as it is run now.
 
     Raises:
-        InputError: no pending job has that id, or ``made`` is no schedule of this snapshot.
+        InputError: no pending job has that id, or ``made`` is of another snapshot or model.
     """
     job = pending_job(snapshot, job_id)
     job_id = job.id
