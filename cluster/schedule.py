@@ -311,7 +311,7 @@ def document_of(value: Any) -> Any:
         return {"cores": value.cores, **({"gres": gres} if gres else {}), **memory}
     if isinstance(value, Mapping):
         return {name: document_of(one) for name, one in value.items()}
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         return [document_of(one) for one in value]
     if isinstance(value, StrEnum):
         return value.value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import pickle
 from html.parser import HTMLParser
@@ -125,6 +126,15 @@ def test_json_is_the_dict_and_notebooks_get_a_table(results: dict[str, Tabular])
         page.feed(result._repr_html_())
         assert page.open == []
         assert page.rows == min(len(next(iter(result.columns.values()))), 40) + 1, name
+
+
+def test_a_schedule_of_lists_is_the_document_of_one_of_tuples() -> None:
+    nodes = [aucsched.Node(name="a", cores=4)]
+    jobs = [aucsched.Job(id=name, priority=1, request=aucsched.Request(cores=3)) for name in "12"]
+    made = aucsched.schedule(aucsched.Snapshot(nodes=nodes, jobs=jobs))
+    lists: Any = {name: list(getattr(made, name)) for name in ("started", "pending", "attempts")}
+    assert dataclasses.replace(made, **lists).to_dict() == made.to_dict()
+    assert made.to_dict()["started"][0]["bid"]["class"] == "A"
 
 
 def _same(document: Any) -> Any:
