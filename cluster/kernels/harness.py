@@ -175,9 +175,13 @@ class Entry:
 
     @contextmanager
     def _said(self) -> Iterator[None]:
-        """Tell what is waited for where it takes long."""
-        told = f"aucsched: compiling {self._what}, once on this machine"
-        timer = Timer(_TOLD_AFTER_S, _tell, [told])
+        """Tell what is waited for where it takes long, but not of one that is only slow to load."""
+
+        def tell() -> None:
+            if not self.is_kept():
+                _tell(f"aucsched: compiling {self._what}, once on this machine")
+
+        timer = Timer(_TOLD_AFTER_S, tell)
         timer.daemon = True
         timer.start()
         try:

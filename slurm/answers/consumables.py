@@ -138,6 +138,8 @@ def _count(entry: Paragraph, key: str) -> int:
 _DETAIL = re.compile(r"\([^()]*\)")
 _GRES_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _REQUEST = re.compile(r"(?:gres[:/])(?P<what>.+)")
+#: What ``sbatch --gres=none`` leaves of a request.
+_NO_GRES = re.compile(r"gres[:/]none(?=,|$)", re.IGNORECASE)
 #: No type's name is longer; a longer one is a count beyond all bounds.
 _LONGEST = 60
 #: Parts of one text; the commas of a socket list (``S:0,2``) count too.
@@ -193,7 +195,7 @@ def parse_request(text: str, path: str) -> tuple[dict[str, int], list[str]]:
     counts: dict[str, int] = {}
     others: list[str] = []
     _check_number(text, path)
-    for item in filter(None, text.split(",")):
+    for item in filter(None, _NO_GRES.sub("", text).split(",")):
         if match := _REQUEST.fullmatch(item):
             name, count = _item(match["what"].replace("=", ":"), path)
             counts[name] = counts.get(name, 0) + count

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,21 @@ def test_every_entry_is_loaded_by_it() -> None:
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert len(with_entries) > len(MODULES)
     assert with_entries <= set(loaded)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_is_only_slow_to_load_is_not_called_compiling(
+    kept: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(harness, "_TOLD", set())
+    monkeypatch.setattr(harness, "_ENTRIES", [])
+    monkeypatch.setattr(harness, "_TOLD_AFTER_S", 0.0)
+    monkeypatch.setattr(harness.Entry, "is_kept", lambda _: kept)
+    with harness.Entry(_one_more, "the search")._said():  # noqa: SLF001 - what every load does
+        for one in threading.enumerate():
+            if isinstance(one, threading.Timer):
+                one.join()
+    assert caplog.messages == ([] if kept else ["aucsched: compiling the search, once on this machine"])
 
 
 def test_a_host_where_no_cache_can_be_written_is_said_once_for_all_kernels(

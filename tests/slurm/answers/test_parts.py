@@ -56,6 +56,8 @@ def test_no_gres_texts(text: str) -> None:
         ("gres/gpu:a100=2,gres/shard=1", {"gpu:a100": 2, "shard": 1}, []),
         ("gres:gpu:a100:1,gres:gpu:v100:1", {"gpu:a100": 1, "gpu:v100": 1}, []),
         ("cpu=4,gres:gpu:1", {"gpu": 1}, ["cpu=4"]),
+        ("gres:none", {}, []),
+        ("gres/NONE,gres:nonesuch:1", {"nonesuch": 1}, []),
     ],
 )
 def test_requests(text: str, counts: Mapping[str, int], others: list[str]) -> None:
