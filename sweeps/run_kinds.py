@@ -23,6 +23,7 @@ from ..cluster.option_table import (
 from ..cluster.promises import BACKFILL
 from ..cluster.schedule import Schedule, document_of
 from ..cluster.snapshot import Snapshot
+from ..cluster.value_types import shortest
 from ..cluster.workload import ClusterWorkload
 from ..formats.native.cluster_file import parse_snapshot, parse_workload
 from ..formats.notes import Notes
@@ -216,9 +217,9 @@ def _resolve_log(log: SwfLog, options: Mapping[str, Value]) -> Row:
 def _text(value: Any) -> Value:
     """Return a setting as it is given on the command line."""
     if isinstance(value, Mapping):
-        return ",".join(f"{name}={number:g}" for name, number in value.items())
+        return ",".join(f"{name}={shortest(number)}" for name, number in value.items())
     if isinstance(value, (tuple, list)):
-        return ",".join(f"{part:g}" if isinstance(part, float) else str(part) for part in value)
+        return ",".join(str(shortest(part) if isinstance(part, float) else part) for part in value)
     plain: Value = value
     return plain
 

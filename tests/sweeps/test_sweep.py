@@ -123,6 +123,12 @@ def test_policies_over_a_trace(tmp_path: Path) -> None:
     assert "level_mean" not in rows[0]
 
 
+def test_a_row_has_all_digits_of_its_options(tmp_path: Path) -> None:
+    policy = ("--policy", "partitioned:class-limits=1234567+2345678.5", "--workers", "1")
+    assert aucsched("sweep", TRACE, *policy, "-o", tmp_path / "t.csv").returncode == 0
+    assert [row["class_limits_s"] for row in rows_of(tmp_path / "t.csv")] == ["1234567,2345678.5"]
+
+
 def test_a_balanced_mix_and_the_strategy_are_swept(tmp_path: Path) -> None:
     source, out = tmp_path / "mix.json", tmp_path / "b.csv"
     made = ("soner", "--id", "v", "--nodes", "24", "--hours", "0.5", "--max-cores", "24", "--seed", "1")
