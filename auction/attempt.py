@@ -224,8 +224,9 @@ def bids_of_step(
 def starts_of(bids: Bids, cluster: Cluster, options: StepOptions) -> tuple[IntArray, IntArray]:
     """Return first-fit's award and the search's start: that, or a list's if worth more."""
     # First-fit's placements, as far as they fit together as bids, and what fits beside them.
-    starts = greedy_awards(bids.table, cluster, (one.tolist() for one in (_placements(bids), *bids.listed)))
-    return starts[0], max(starts, key=lambda award: sum(bid_weights(bids.table, options.objective, award)))
+    taken = (one.tolist() for one in (_placements(bids), *bids.listed))
+    table, starts = bids.table, greedy_awards(bids.table, cluster, taken)
+    return starts[0], max(starts, key=lambda one: sum(bid_weights(table, options.objective, one)))
 
 
 def _placements(bids: Bids) -> IntArray:

@@ -118,7 +118,7 @@ def _detail(record: str) -> tuple[int, JobDetail]:
     pairs = dict(reversed([*pairs_in(fields)]))
     numbers = {member: _NUMBER.match(pairs.get(key, "")) for key, member in _NUMBERS.items()}
     # Not all that follows is a key of ours: NtasksPerN:B:S:C=0:0:*:*.
-    words = (one for one in ("Spread", "Consolidate") if _YES.match(pairs.get(f"{one}Segments", "")))
+    words = (w for w in ("Spread", "Consolidate") if _YES.match(pairs.get(f"{w}Segments", "")))
     return int(match[1]), JobDetail(
         name=_name(record),
         numbers={name: count for name, one in numbers.items() if one and (count := int(one[0]))},
