@@ -44,7 +44,7 @@ class Demand:
         unit: cores in a unit.
         units: units in all, None when they follow from the node count.
         units_per_node: units on each node exactly, None when they are free.
-        least: units on each node at least.
+        least: units on each node at least: ``units_per_node`` where these are fixed.
         node_counts: node counts it may get, None for job type 1.
         in_units: its nodes must be a set that blocks, rings or three-dimensional tori allow.
         required: nodes that must be among its own, sorted.
@@ -97,7 +97,7 @@ class Demand:
     @property
     def fewest_cores(self) -> int:
         """Cores that the job gets at least, over all its nodes."""
-        return max(self.units or 0, self.fewest_nodes * (self.units_per_node or self.least)) * self.unit
+        return max(self.units or 0, self.fewest_nodes * self.least) * self.unit
 
     @property
     def memory_per_unit(self) -> int:
@@ -438,7 +438,7 @@ def _within_limits(demand: Demand, variant: Variant, columns: Columns) -> Varian
     elif span is None or not span.is_exact:
         kinds = tuple(kind for kind, _, _ in variant.gres)
         each = [span.minimum for _, _, span in variant.gres]
-        least = np.array([(demand.units_per_node or demand.least) * demand.unit, *each])
+        least = np.array([demand.least * demand.unit, *each])
     else:
         return variant
     counts = range(fewest + 1, variant.max_nodes + 1)

@@ -49,8 +49,7 @@ class Advance:
             raise InputError(f"{self.submit_s:g} is not a time from 0 to the start", path="submit_s")
 
     def settings(self) -> dict[str, float]:
-        """Return its members but those that are as usual."""
-        # Nobody has asked at a time of its own, and somebody comes.
+        """Return its members, but no ``submit_s`` of None and no ``is_used`` that is true."""
         return {name: one for name, one in asdict(self).items() if one is not None and one is not True}
 
     @property

@@ -266,7 +266,7 @@ class Failures:
     Attributes:
         times: when each node that ever fails is down, by its place; read as the simulation goes on.
         requeues: jobs on a node that goes down wait again; otherwise they are lost.
-        max_requeues: how often one job may: one longer than its nodes ever stay up never ends.
+        max_requeues: of one job; one that needs longer than its nodes ever stay up never ends.
     """
 
     times: Mapping[int, Times] = field(default_factory=dict)

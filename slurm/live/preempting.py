@@ -58,7 +58,7 @@ class SlurmPreemption:
 def read_preemption(settings: Paragraph, partitions: SlurmText | None, ask: Ask) -> SlurmPreemption | None:
     """Return by what rules the site stops running jobs, None where it stops none.
 
-    Of ``partitions``, as a look was told them in text, nothing is asked again.
+    ``partitions``: the look's, in scontrol's text; None: Slurm is asked for them.
 
     Raises:
         InputError: they cannot be had.

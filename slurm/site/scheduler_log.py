@@ -314,7 +314,7 @@ class Submission:
 
     def _gres(self) -> dict[str, Any]:
         gres = self.options.get("gres", "")
-        named = parse_gres("none" if gres == "NONE" else gres, f"{self.path} --gres")
+        named = parse_gres("none" if gres.lower() == "none" else gres, f"{self.path} --gres")
         gpus, total = self._gpus("gpus-per-node"), self._gpus("gpus")
         # What --gpus-per-node says counts, 0 too.
         others = {name: count for name, count in named.items() if name not in gpus}
