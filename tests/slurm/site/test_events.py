@@ -298,7 +298,7 @@ def test_an_option_without_a_count_of_gpus_is_refused(option: str, tmp_path: Pat
 
 def test_gpus_per_node_count_instead_of_those_in_gres(tmp_path: Path) -> None:
     assert one(tmp_path, "--gres=gpu:2 --gpus-per-node=0").job.request.gres_per_node == {}
-    assert one(tmp_path, "--gres=None").job.request.gres_per_node == {}
+    assert one(tmp_path, "--gres=None").job.unsupported == ()
 
 
 @pytest.mark.parametrize(
