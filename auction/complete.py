@@ -23,7 +23,7 @@ from ..models.search.search_parameters import PROOF_S
 from ..models.solve.lexicographic import integer_weights
 from ..models.solve.solver import SolverStatus
 from .attempt import counted_award, other_award
-from .ledger import FreeState, delays, what_is_left
+from .ledger import ResidualCapacity, delays, what_is_left
 from .options import StepOptions
 from .step_pass import StepPass
 from .strategies import AttemptResult, answer_of, keeps_whole
@@ -234,7 +234,7 @@ class _Leftover:
         if not table and cluster.placer is None and fit.could_hold(demand):
             # Bids are made on nodes that first-fit does not look at together.
             table = first_bid(demand, cluster, is_over, use_switches=self._made.use_switches)
-        return table if table and FreeState(table, cluster).fits(0) else None
+        return table if table and ResidualCapacity(table, cluster).fits(0) else None
 
     def _take(self, bid: BidTable) -> None:
         self._fit.take(bid.demands[0].job, bid.allocation(0))

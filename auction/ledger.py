@@ -30,7 +30,7 @@ class Short(NamedTuple):
     cells: IntArray
 
 
-class FreeState:
+class ResidualCapacity:
     """The capacities of each family less the bids taken so far."""
 
     def __init__(self, table: BidTable, cluster: Cluster) -> None:
@@ -71,7 +71,7 @@ class FreeState:
 
 def delays(table: BidTable, chosen: IntArray, cluster: Cluster) -> bool:
     """Return whether one of some bids delays a reservation beside those before it."""
-    state = FreeState(table, cluster)
+    state = ResidualCapacity(table, cluster)
     for bid in chosen.tolist():
         if any(one.claim.guard is not None for one in state.short(bid)):
             return True

@@ -21,7 +21,7 @@ from ..cluster.schedule import Reason, Refusal
 from ..cluster.text import LISTED, listed, plural, utc
 from ..formats.hostlist import fold
 from .impossible import ImpossibleRequests, of_nodes, short_of_units
-from .ledger import FreeState, Short, what_is_left
+from .ledger import ResidualCapacity, Short, what_is_left
 from .queue import Queue
 from .state import SnapshotState
 from .step_pass import StepPass
@@ -92,7 +92,7 @@ class _Explainer:
             replace(self._left, columns=replace(self._left.columns, pools=self._cluster.columns.pools))
         ]
         self._place = {demand.job.id: demand.index for demand in self._table.demands}
-        self._state = FreeState(self._table, decision.cluster)
+        self._state = ResidualCapacity(self._table, decision.cluster)
         for bid in self._chosen.tolist():
             self._state.take(bid)
 
@@ -204,7 +204,7 @@ class _Explainer:
         if cluster.placer is None and not self._can_bid(demand, cluster.columns):
             return self._why_none(demand)
         table = generate_bids((replace(demand, index=0),), replace(cluster, placer=None), few).table
-        state = FreeState(table, replace(cluster, columns=self._left.columns))
+        state = ResidualCapacity(table, replace(cluster, columns=self._left.columns))
         if not len(table):
             return self._why_none(demand)
         if cluster.placer is not None and any(map(state.fits, range(len(table)))):
@@ -318,7 +318,7 @@ class _Explainer:
         found = FirstFitPlacer(cluster).place(demand)
         return None if found is None else next(columns.pools.lacks(demand.job, found.held), None)
 
-    def _outbid(self, bids: range, state: FreeState) -> tuple[Reason, str]:
+    def _outbid(self, bids: range, state: ResidualCapacity) -> tuple[Reason, str]:
         """Name who took, or is to get, what the least contested of a job's bids wanted."""
         if self._decision.discarded:
             return Reason.WINDOW, "the time limit came before a proof; on_timeout=discard then starts no job"

@@ -28,7 +28,7 @@ from ..models.solve.lexicographic import (
 )
 from ..models.solve.solver import SolverStatus, export_program
 from ..models.winners.determine import determine
-from .ledger import FreeState, greedy
+from .ledger import ResidualCapacity, greedy
 from .options import StepOptions
 
 #: Seconds that a nonzero takes PuLP and the reader of its problem.
@@ -181,7 +181,7 @@ def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
 
     Beside counts of 10⁹ and more a solver's tolerance is some cores.
     """
-    ledger = FreeState(answer.table, cluster)
+    ledger = ResidualCapacity(answer.table, cluster)
     held = answer.table.cores_of_bids()
     wanted = asked.cores_of_bids()
     sound: list[int] = []

@@ -24,7 +24,7 @@ from ...cluster.tabular import Tabular, report
 from ...formats.hostlist import join
 from ..check import check_schedule
 from ..forecast import ShadowStart, shadow_time
-from ..ledger import FreeState, Short
+from ..ledger import ResidualCapacity, Short
 from ..options import MODELS_BY_NAME, StepOptions
 from ..queue import pending_job
 from ..step import Step, take_step
@@ -81,7 +81,10 @@ def job_bids(job: Job, step: Step, market: Market, room: FreeRoom, others: list[
     place = table.place_of(job.id)
     if place is None or not MODELS_BY_NAME[step.schedule.model].has_bids:
         return
-    state, preference = FreeState(table, room.left), preferences(table, step.cluster, market.options)[1]
+    state, preference = (
+        ResidualCapacity(table, room.left),
+        preferences(table, step.cluster, market.options)[1],
+    )
     award = next((one for one in step.schedule.started if one.job == job.id), None)
     won = None if award is None else {name: use.cores for name, use in award.nodes.items()}
     for bid in table.bids_of(place):

@@ -12,7 +12,7 @@ from .capacity import Capacity, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Guard:
-    """A reservation and the room beside it.
+    """A reservation of a waiting job and the room beside it; ``reservations`` are Slurm's.
 
     Attributes:
         job: the job that it is for.

@@ -16,7 +16,7 @@ from aucsched import Snapshot, schedule
 from aucsched.auction import ledger
 from aucsched.auction.attempt import bids_of_step, starts_of
 from aucsched.auction.explain.comparison import first_fit_by_priority
-from aucsched.auction.ledger import FreeState
+from aucsched.auction.ledger import ResidualCapacity
 from aucsched.auction.list_scheduling import JobLists, ListPlacer, list_placers, placer_in
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
@@ -74,7 +74,7 @@ def test_the_bids_of_a_packing_fit_beside_each_other_and_stay_within_the_caps(se
     has_totals = any(job.request.gres_total for job in cluster.jobs)
     for packed in bids.listed:
         assert len(set(bids.table.job[packed].tolist())) == len(packed)
-        state = FreeState(bids.table, ground)
+        state = ResidualCapacity(bids.table, ground)
         for bid in packed.tolist():
             # Gres over all nodes of several jobs are dealt as if each stood alone.
             assert state.fits(bid) or has_totals

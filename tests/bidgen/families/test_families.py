@@ -13,7 +13,7 @@ from random_snapshots import random_snapshot
 from support.build import snapshot
 
 from aucsched import Snapshot, schedule
-from aucsched.auction.ledger import FreeState, greedy, what_is_left
+from aucsched.auction.ledger import ResidualCapacity, greedy, what_is_left
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.step import take_step
@@ -58,7 +58,7 @@ def test_ledger_search_and_program_let_the_same_bids_win_together(seed: int, bal
     cluster = random_snapshot(seed)
     table, told = balanced_bids_of(cluster) if balanced else bids_of(cluster, guards_of(cluster))
     packing = packing_of(table, told.columns, told.guards)
-    state, left = FreeState(table, told), packing.capacity.copy()
+    state, left = ResidualCapacity(table, told), packing.capacity.copy()
     given = ModelInput(table=table, columns=told.columns, topology=told.topology, guards=told.guards)
     program = Aucsched2(given).program
     taken = np.zeros(len(table))
