@@ -215,6 +215,17 @@ def test_every_decision_has_its_status_in_the_index() -> None:
         assert status.split()[0].strip(";") in {"in", "superseded", "experiment"}, file.name
 
 
+def test_decisions_in_force_name_files_that_exist() -> None:
+    tops = [top for top in ROOT.iterdir() if top.name not in {".git", ".venv"}]
+    files = [f"/{file.relative_to(ROOT)}" for top in tops for file in (top, *top.rglob("*"))]
+    for page in sorted((DOCS / "decisions").glob("0*.md")):
+        text = page.read_text()
+        if "\nStatus: in force" not in text:
+            continue
+        for name in re.findall(r"`([\w./-]+\.(?:py|toml|json|js|css|md))`", text):
+            assert any(file.endswith(f"/{name}") for file in files), f"{page.name}: {name}"
+
+
 def test_a_readme_of_120_lines_at_most() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
