@@ -28,7 +28,7 @@ from aucsched.cli import cli
 
 #: Addresses of other machines are none of a test's business.
 _LEFT_OUT = ("--dask",)
-#: They ask a live Slurm, again and again where none answers; tests/live has one that does.
+#: They ask a live Slurm, again and again where none answers; tests/slurm/live has one that does.
 _LIVE = {("slurm", name) for name in ("shadow", "run", "doctor", "gate", "status")}
 #: What ends the two parties of a negotiation, which wait for each other: given last.
 _ENDS = {"ibsched": ("--wait", "0", "--timeout", "0.3"), "irtsched": ("--wait", "0", "--timeout", "0.3")}

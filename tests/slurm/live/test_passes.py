@@ -15,7 +15,7 @@ from aucsched.slurm.answers.live import Command
 from aucsched.slurm.live.loop_snapshot import with_claims
 from aucsched.slurm.live.passes import take_look, take_pass
 
-SOURCE = Path(__file__).parents[2] / "examples" / "source"
+SOURCE = Path(__file__).parents[3] / "examples" / "source"
 LICENSES = b"LicenseName=auction Total=1000000 Used=0 Free=1000000 Reserved=1000000 Remote=no\n"
 
 
