@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from .option_fields import Option, options_in
 from .promises import check_promise
@@ -22,7 +22,7 @@ _ALL = (STEP, SIMULATE, SWEEP)
 #: The models' names, those whose jobs bid, and how an award is found.
 ModelName = Literal["ipsched", "aucsched1", "aucsched2", "aucsched3"]
 StrategyName = Literal["exact", "anytime", "greedy"]
-MODEL_NAMES = ("ipsched", "aucsched1", "aucsched2", "aucsched3")
+MODEL_NAMES: tuple[str, ...] = get_args(ModelName)
 _BIDDING = MODEL_NAMES[1:]
 
 #: The largest window, cap or count of steps; larger values are taken for typing errors.

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option, TextOption, flag_of, options_in
-from ..cluster.option_table import LARGEST, LARGEST_SEED, AuctionOptions, PresetOption, ValueOptions
+from ..cluster.option_table import (
+    LARGEST,
+    LARGEST_SEED,
+    MODEL_NAMES,
+    AuctionOptions,
+    ModelName,
+    PresetOption,
+    ValueOptions,
+)
 from ..cluster.promises import DEFAULT
 
 if TYPE_CHECKING:
@@ -42,24 +50,24 @@ LogPolicyName: TypeAlias = Literal[
     "planning",
     "promised",
 ]
-#: Policies that need a machine of nodes.
-NodeOnlyName: TypeAlias = Literal["backfill-slurm", "backfill-planned", "ipsched", "aucsched1", "aucsched2"]
+#: Stand-ins for Slurm's backfilling.
+SlurmPolicyName: TypeAlias = Literal["backfill-slurm", "backfill-planned"]
 #: Policies whose applications grow and shrink.
 MalleableName: TypeAlias = Literal["ischeduler", "ideal-only", "moldable", "ideal-backfill"]
 #: Our policies of ``aucsched.simulate`` by name.
-PolicyName: TypeAlias = Literal[LogPolicyName, NodeOnlyName, "aucsched3"]
+PolicyName: TypeAlias = Literal[LogPolicyName, SlurmPolicyName, ModelName]
 LOG_POLICIES: tuple[str, ...] = get_args(LogPolicyName)
-NODE_ONLY_POLICIES: tuple[str, ...] = get_args(NodeOnlyName)
+SLURM_POLICIES: tuple[str, ...] = get_args(SlurmPolicyName)
 MALLEABLE_POLICIES: tuple[str, ...] = get_args(MalleableName)
 #: Every policy of a machine of nodes.
-ON_NODES = ("fcfs", "easy", "reservations", *NODE_ONLY_POLICIES, "aucsched3")
+ON_NODES = ("fcfs", "easy", "reservations", *SLURM_POLICIES, *MODEL_NAMES)
 #: The policy over logs that reads what an auction's starts are worth; and the one under which
 #: running jobs ask for more.
 PROMISED, EVOLVING = "promised", "evolving"
 #: Names of policies over logs before 0.2, and their names now. The old ones work until 0.3.
 RENAMED: Mapping[str, str] = {"aucsched3": PROMISED}
-_MODELS = ("ipsched", "aucsched1", "aucsched2", "aucsched3")
-SLURM_POLICIES = ("backfill-slurm", "backfill-planned")
+#: Policies that need a machine of nodes, whatever name of a log's policy is meant.
+NODE_ONLY_POLICIES = (*SLURM_POLICIES, *(name for name in MODEL_NAMES if name not in RENAMED))
 
 #: Orders of the waiting queue by name.
 OrderName: TypeAlias = Literal[
@@ -372,7 +380,7 @@ class PriceOptions:
     preempt: Option[bool | None] = Option(
         "Blocked jobs may stop running ones that pay less (credits_per_core_h), where that earns more than "
         "it loses. The user of the blocked job pays for the lost work.",
-        policies=_MODELS,
+        policies=MODEL_NAMES,
         is_swept=True,
     )
     credits: Option[float | None] = Option(
@@ -381,7 +389,7 @@ class PriceOptions:
         low=0,
         high=10**15,
         includes_low=True,
-        policies=_MODELS,
+        policies=MODEL_NAMES,
         is_swept=True,
     )
 
