@@ -22,7 +22,7 @@ from .answer_text import answered
 from .associations import PARENTS_NOTE, Associations, read_limits
 from .consumables import read_licenses
 from .detail import JobDetail, parse_job_detail
-from .limit_usage import limits_beside, limits_of_each
+from .limit_records import limits_beside, limits_of_each
 from .node_records import NodeFigures, node_document, read_nodes
 from .partitions import PartitionFigures, read_partitions
 from .pending_jobs import job_id, read_jobs, read_priorities

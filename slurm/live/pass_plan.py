@@ -12,7 +12,7 @@ from itertools import accumulate
 from operator import attrgetter
 from typing import ParamSpec
 
-from ...auction.check_units import unit_fault
+from ...auction.check import unit_fault
 from ...auction.state import SnapshotState, is_same_machine
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, may_start
