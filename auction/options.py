@@ -219,7 +219,7 @@ class StepOptions(StepRecord):
     @property
     def counts_may_prove(self) -> bool:
         """Whether counts may say that no other award of the jobs is worth more, or preferred."""
-        return self.is_anytime and self.objective != "priority_cores" and not self.export
+        return self.is_anytime and not self.export
 
     @cached_property
     def is_greedy(self) -> bool:

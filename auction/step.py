@@ -6,6 +6,7 @@ A job that makes a step fail is set aside, so that the others are scheduled.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import inf, nextafter
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -205,6 +206,7 @@ def take_step(
         try:
             decision = decide(state, queue.waiting, options, window=size)
             if decision.placed:
+                # Counts proved this award without an auction: make bids of it for the schedule.
                 cluster, placed = decision.cluster, decision.placed
                 decision.best = counted_award(placed, cluster, options, len(decision.window))
             result = _schedule(state, queue, decision, options, began, lazy)
@@ -293,34 +295,31 @@ def _objective(decision: StepPass, options: StepOptions, left_s: float, lazy: bo
     If ``lazy`` and the bound over bids proves the award, a read finds it.
     """
     best = decision.best
-    over_all: Fraction | int | None = None
-    waits = lazy and (best is None or best.bound == best.answer.priority)
-    if not waits:
-        over_all = _over_all(decision, options, left_s)
+    is_deferred = lazy and (best is None or best.bound == best.answer.priority)
+    known = None if is_deferred else _placement_bound(decision, options, left_s)
 
-    def wide() -> float | None:
+    def read() -> float | None:
         """Return the bound over all placements."""
-        found = _over_all(decision, options, left_s) if waits else over_all
+        found = _placement_bound(decision, options, left_s) if is_deferred else known
         return None if found is None else _not_below(found)
 
-    shown = wide if waits else wide()
+    objective = partial(Objective, bound_over_placements=read if is_deferred else read())
     if best is None:
-        return Objective(priority=0, preference=0.0, bound=0.0, gap=0.0, bound_over_placements=shown)
+        return objective(priority=0, preference=0.0, bound=0.0, gap=0.0)
     # Bids that were made in rounds are beyond the bound over the first ones.
-    bounds = [one for one in (over_all, best.bound) if one is not None]
+    bounds = [one for one in (known, best.bound) if one is not None]
     bound = _not_below(min(bounds)) if bounds else None
     if decision.discarded:
-        return Objective(priority=0, preference=0.0, bound=bound, gap=None, bound_over_placements=shown)
-    return Objective(
+        return objective(priority=0, preference=0.0, bound=bound, gap=None)
+    return objective(
         priority=best.answer.priority,
         preference=None if best.answer.preference is None else best.answer.preferred,
         bound=bound,
         gap=_gap(best.answer.priority, min(bounds) if bounds else None),
-        bound_over_placements=shown,
     )
 
 
-def _over_all(decision: StepPass, options: StepOptions, left_s: float) -> Fraction | int | None:
+def _placement_bound(decision: StepPass, options: StepOptions, left_s: float) -> Fraction | int | None:
     """Return a bound over all placements of the window and of those behind it that start."""
     if not options.valuation.is_bounded or decision.cluster.placer is not None:
         return None

@@ -127,7 +127,7 @@ def test_the_same_jobs_start_on_the_same_nodes(options: StepOptions, monkeypatch
             assert worth(without, options) >= worth(with_bids, options)
             chosen.clear()
             assert without.next_window == with_bids.next_window
-    assert any(found) != (options.objective == "priority_cores" or bool(options.keep_whole))
+    assert any(found) != bool(options.keep_whole)
     assert not all(found)
 
 
@@ -160,7 +160,7 @@ def test_reasons_that_are_asked_for_later_are_as_with_bids(
                     [one.bid.preference for one in asked.started]
                 )
             assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301 - our own
-    assert several or options.objective == "priority_cores" or options.keep_whole
+    assert several or options.keep_whole
     assert selected or not options.selects
 
 
