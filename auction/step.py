@@ -265,6 +265,7 @@ def _schedule(
         seconds=replace(
             summed(Seconds, (one.seconds for one in decision.attempts)), total=options.clock() - began
         ),
+        search_parameters=options.steering.changed,
     )
 
 

@@ -220,7 +220,7 @@ class StepRecord(AuctionOptions, ModelOption):
         "(moves=50:near=0.02).",
         unit="NAME=NUMBER:…",
         default="those that were measured",
-        readers=(STEP, SWEEP),
+        readers=(STEP, SWEEP, WINNERS),
     )
     workers: Option[int] = _count(
         "Processes that search: in winners each over all bids with a seed of its own, elsewhere "

@@ -179,6 +179,7 @@ class Schedule(Copied, Tabular):
     ``window`` is that of the award; ``next_window`` how many jobs the next step should consider:
     half as many after a limit without a proof, twice as many after a proof, never more than asked
     for. Of an ``Auction``'s award the reasons in ``pending`` are found when they are first read.
+    ``search_parameters`` are those that are not the defaults, by name.
 
     Examples:
         >>> import aucsched
@@ -199,9 +200,14 @@ class Schedule(Copied, Tabular):
     attempts: tuple[Attempt, ...]
     sizes: Sizes
     seconds: Seconds = field(compare=False)
+    search_parameters: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the schedule file's content as plain dicts, lists, numbers and text."""
+        """Return the schedule file's content as plain dicts, lists, numbers and text.
+
+        ``search_parameters`` is a member only where some were changed.
+        """
+        steering = {"search_parameters": dict(self.search_parameters)} if self.search_parameters else {}
         return {
             "format": FORMAT,
             "model": self.model,
@@ -216,6 +222,7 @@ class Schedule(Copied, Tabular):
             },
             "sizes": document_of(self.sizes),
             "seconds": document_of(self.seconds),
+            **steering,
         }
 
     @property

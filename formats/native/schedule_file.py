@@ -100,6 +100,7 @@ class ScheduleWire(_Wire):
     window: WindowWire
     sizes: _Sizes  # type: ignore[valid-type]
     seconds: _SecondsOfParts  # type: ignore[valid-type]
+    search_parameters: dict[_Name, _Count | _Seconds] = {}
 
 
 class PlannedWire(_Wire):
@@ -154,6 +155,7 @@ def parse_schedule(text: bytes) -> Schedule:
         attempts=tuple(_with_priority(Attempt, one) for one in window.attempts),
         sizes=_made(Sizes, document.sizes),
         seconds=_made(Seconds, document.seconds),
+        search_parameters=document.search_parameters,
     )
 
 

@@ -85,7 +85,10 @@ class Winners(Tabular):
         return {"bid": list(self.chosen)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer (``aucsched-winners/1``); a gap above an award worth 0 is None."""
+        """Return the answer (``aucsched-winners/1``); a gap above an award worth 0 is None.
+
+        ``parameters`` is a member only where some were changed.
+        """
         return {
             "format": "aucsched-winners/1",
             "status": self.status.value,
@@ -95,6 +98,7 @@ class Winners(Tabular):
             "chosen": list(self.chosen),
             "prices": {str(item): price for item, price in self.prices.items()},
             "seconds": round(self.seconds, 6),
+            **({"parameters": dict(self.parameters)} if self.parameters else {}),
         }
 
     def title(self) -> str:
@@ -337,8 +341,8 @@ def check_options(**options: Any) -> None:
     for name in ("time_limit_s", "work_limit") if strategy == "greedy" else ():
         if options.get(name) is not None:
             raise OptionError(f"{name}: strategy greedy reaches no limit")
-    for name, idle in (("workers", (None, 1)), ("parameters", (None,))) if strategy != "anytime" else ():
-        if options.get(name) not in idle:
+    for name in ("workers", "parameters", "search_parameters") if strategy != "anytime" else ():
+        if options.get(name) not in (None, 1):
             raise OptionError(f"{name}: only strategy anytime searches")
 
 

@@ -24,6 +24,7 @@ from aucsched.auction.reasons import refusals
 from aucsched.auction.step import take_step
 from aucsched.cluster.nodes import Resources
 from aucsched.cluster.schedule import Award, BidClass, BidSummary, Reason, Refusal
+from aucsched.formats.native.schedule_file import parse_schedule
 
 SEEDS = st.integers(0, 10**6)
 
@@ -472,6 +473,9 @@ def test_what_steers_the_search_is_an_option() -> None:
     plain = schedule(cluster, work_limit=5)
     steered = schedule(cluster, work_limit=5, search_parameters="moves=1:near=0.02")
     assert steered.objective.priority == plain.objective.priority
+    assert "search_parameters" not in plain.to_dict()
+    assert steered.to_dict()["search_parameters"] == {"moves": 1, "near": 0.02}
+    assert parse_schedule(steered.to_json().encode()).to_json() == steered.to_json()
     parameters = {"moves": 1, "near": 0.02}
     assert schedule(cluster, work_limit=5, search_parameters=parameters) == steered
     options = StepOptions(search_parameters=parameters)

@@ -143,6 +143,19 @@ def test_bad_files_are_one_line_and_exit_2(tmp_path: Path, content: str, message
     assert not (tmp_path / "out").exists()
 
 
+def test_what_steers_the_search_is_spelled_as_in_schedule_and_named(tmp_path: Path) -> None:
+    (tmp_path / "auction.json").write_text(json.dumps(AUCTION))
+    given = [str(tmp_path / "auction.json"), "--search-parameters", "moves=50:near=0.01"]
+    found = aucsched("winners", *given, "--format", "json")
+    assert json.loads(found.stdout)["parameters"] == {"moves": 50}
+    for more, says in (
+        (["--strategy", "exact"], "search_parameters: only strategy anytime searches"),
+        (["--search-parameters", "move=1"], "the search has no parameter move: did you mean moves?"),
+    ):
+        found = aucsched("winners", *given, *more)
+        assert (found.returncode, says in found.stderr) == (2, True)
+
+
 def test_bad_options_exit_2(tmp_path: Path) -> None:
     file = tmp_path / "auction.txt"
     file.write_text(CATS)

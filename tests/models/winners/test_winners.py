@@ -383,9 +383,12 @@ def test_plain_python_does_the_same_with_whole_goods(
 
 def test_what_steers_the_search_can_be_given_and_is_named() -> None:
     bids = [("ann", 10, {"gpu": 2}), ("bob", 5, {"gpu": 1})]
-    assert winners(bids, {"gpu": 2}).parameters == {}
+    plain = winners(bids, {"gpu": 2})
+    assert plain.parameters == {}
+    assert "parameters" not in plain.to_dict()
     found = winners(bids, {"gpu": 2}, parameters={"moves": 50, "near": 0.01})
     assert (found.value, dict(found.parameters)) == (10, {"moves": 50})
+    assert found.to_dict()["parameters"] == {"moves": 50}
     assert winners(bids, {"gpu": 2}, parameters="moves=50:near=0.01").parameters == {"moves": 50}
     for wrong, says in (
         ({"move": 1}, "parameters: the search has no parameter move"),
