@@ -32,9 +32,9 @@ from .ledger import ResidualCapacity, greedy
 from .options import StepOptions
 
 #: Seconds that a nonzero takes PuLP and the reader of its problem.
-_STATED_S = 4e-6
-#: Share of the time limit in which the program may be stated where work counts.
-_FOR_STATING = 0.5
+_BUILT_S = 4e-6
+#: Share of the time limit in which the program may be built where work counts.
+_FOR_BUILDING = 0.5
 #: A table of bids, and the winners in it, ascending.
 Alternative = tuple[BidTable, IntArray]
 #: Among bids equally preferred the one with the narrower span is taken, as a share of all nodes:
@@ -107,23 +107,23 @@ class AuctionInstance:
 def solve_exactly(instance: AuctionInstance) -> AttemptResult:
     """Give HiGHS all bids at once, as the papers' model in PuLP.
 
-    Where there is no time to state it, first-fit's award stands. Where work is counted HiGHS
+    Where there is no time to build it, first-fit's award stands. Where work is counted HiGHS
     gets what branch and bound does not soon prove.
     """
     bids, cluster, options = instance.bids, instance.cluster, instance.options
     if (result := _proved(instance)) is not None:
         return result
-    if not (options.export or _may_state(instance)):
+    if not (options.export or _may_build(instance)):
         answer = answer_of(bids.table, instance.first, cluster, options)
         return AttemptResult(bids=bids, answer=answer, sizes=_sizes(bids, 0, 0, 0), built=options.clock())
-    stated = state(bids.table, cluster, options)
-    program = stated.program
-    start = stated.start(_quick_award(instance, preferences(bids.table, cluster, options)[0]))
+    model = build_model(bids.table, cluster, options)
+    program = model.program
+    start = model.start(_quick_award(instance, preferences(bids.table, cluster, options)[0]))
     built = options.clock()
     if options.export:
-        export(stated, options.export, weighted=options.weights == "paper")
-    values, status, proved, bound = _solved(stated, start, options, instance.deadline)
-    answer = stated.answer(values)
+        export(model, options.export, weighted=options.weights == "paper")
+    values, status, proved, bound = _solved(model, start, options, instance.deadline)
+    answer = model.answer(values)
     # Placements without bids are nothing that was asked for.
     asked = bids.table if options.auction.has_bids else answer.table
     sound = _sound(answer, asked, cluster)
@@ -192,17 +192,17 @@ def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
     return np.array(sound, np.int64)
 
 
-def _may_state(instance: AuctionInstance) -> bool:
-    """Return whether PuLP has time to state the program: by its size, not the machine's speed.
+def _may_build(instance: AuctionInstance) -> bool:
+    """Return whether PuLP has time to build the program: by its size, not the machine's speed.
 
     Where work counts no clock is asked.
     """
     options, deadline = instance.options, instance.deadline
     if deadline is None or options.most_s is None:
         return True
-    left_s = deadline - options.clock() if options.most_work is None else _FOR_STATING * options.most_s
+    left_s = deadline - options.clock() if options.most_work is None else _FOR_BUILDING * options.most_s
     given = model_input(instance.table, instance.cluster, options)
-    return _STATED_S * options.auction.nonzeros(given) <= left_s
+    return _BUILT_S * options.auction.nonzeros(given) <= left_s
 
 
 def solve_greedily(instance: AuctionInstance) -> AttemptResult:
@@ -244,7 +244,7 @@ def searched(instance: AuctionInstance, *, ends: bool = True) -> AttemptResult:
         preference,
         instance.first,
         replace(_limits(options, instance.deadline), ends=ends),
-        state=lambda some: state(table.only(some), cluster, options).program,
+        build_program=lambda some: build_model(table.only(some), cluster, options).program,
     )
     return AttemptResult(
         bids=instance.bids,
@@ -271,7 +271,7 @@ def _limits(options: StepOptions, deadline: float | None) -> SearchLimits:
 def _export_bids(table: BidTable, cluster: Cluster, options: StepOptions) -> None:
     """Write the model over all bids to the file that the options name, if any."""
     if options.export:
-        export(state(table, cluster, options), options.export, weighted=False)
+        export(build_model(table, cluster, options), options.export, weighted=False)
 
 
 def _packed_sizes(bids: Bids, packing: Packing) -> Sizes:
@@ -306,7 +306,7 @@ def keeps_whole(cluster: Cluster, options: StepOptions) -> bool:
 
 
 def model_input(table: BidTable, cluster: Cluster, options: StepOptions) -> ModelInput:
-    """Return what the options' model is stated from over some bids."""
+    """Return what the options' model is built from over some bids."""
     return ModelInput(
         table=table,
         columns=cluster.columns,
@@ -318,8 +318,8 @@ def model_input(table: BidTable, cluster: Cluster, options: StepOptions) -> Mode
     )
 
 
-def state(table: BidTable, cluster: Cluster, options: StepOptions) -> Model:
-    """State a window's program in the model that the options name."""
+def build_model(table: BidTable, cluster: Cluster, options: StepOptions) -> Model:
+    """Build a window's program in the model that the options name."""
     return options.auction(model_input(table, cluster, options))
 
 
@@ -335,18 +335,18 @@ def answer_of(table: BidTable, chosen: IntArray, cluster: Cluster, options: Step
 
 
 def _solved(
-    stated: Model, start: FloatArray, options: StepOptions, deadline: float | None
+    model: Model, start: FloatArray, options: StepOptions, deadline: float | None
 ) -> tuple[FloatArray, SolverStatus, bool, Fraction | int | None]:
     """Return the best solution's values, how the solve ended, whether proved, and the bound."""
     settings = _limits(options, deadline).settings(nodes=options.most_work)
     if options.weights == "paper":
-        group, printed = stated.group(), stated.printed()
-        solution, upper = solve_weighted(stated.program, group, printed, start, settings)
-        bound = None if upper is None else _paper_bound(stated.weights, group, printed, upper)
+        group, printed = model.group(), model.printed()
+        solution, upper = solve_weighted(model.program, group, printed, start, settings)
+        bound = None if upper is None else _paper_bound(model.weights, group, printed, upper)
         return solution.values, solution.status, solution.proved, bound
-    integers, unit = integer_weights(stated.weights)
+    integers, unit = integer_weights(model.weights)
     solution = solve_lexicographic(
-        stated.program, stated.group(), integers, stated.preference(), start, settings
+        model.program, model.group(), integers, model.preference(), start, settings
     )
     reached = None if solution.bound is None else solution.bound * unit
     return solution.values, solution.status, solution.proved, reached
@@ -374,7 +374,7 @@ def _paper_bound(weights: list[Weight], group: IntArray, printed: FloatArray, up
     return min(Fraction(largest_sum(rounded, group)), Fraction(upper + float(most.sum())))
 
 
-def export(stated: Model, path: str, *, weighted: bool) -> None:
+def export(model: Model, path: str, *, weighted: bool) -> None:
     """Write the program to ``path``, .mps or .lp, with the objective of the first stage.
 
     Under lexicographic weights that is the sum of priorities: an optimum of the file is the
@@ -385,12 +385,12 @@ def export(stated: Model, path: str, *, weighted: bool) -> None:
         InputError: the file cannot be written.
     """
     check_target(f"{path}.csv")
-    objective = stated.printed() if weighted else np.array([float(weight) for weight in stated.weights])
+    objective = model.printed() if weighted else np.array([float(weight) for weight in model.weights])
     what = "the printed objective" if weighted else "priorities"
-    program = stated.program.maximising(objective)
+    program = model.program.maximising(objective)
     about = f"{what} over the window's bids; the file of this name and .csv says what its columns are"
-    export_program(program, stated.names, path, about)
+    export_program(program, model.names, path, about)
     rows = io.StringIO()
     writer = csv.writer(rows, lineterminator="\n")
-    writer.writerows([("column", "job", "cores", "nodes"), *stated.described_columns()])
+    writer.writerows([("column", "job", "cores", "nodes"), *model.described_columns()])
     write_text(f"{path}.csv", rows.getvalue())

@@ -30,7 +30,7 @@ from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import StepState, state_of
 from aucsched.auction.step_pass import split
-from aucsched.auction.strategies import export, preferences, state
+from aucsched.auction.strategies import build_model, export, preferences
 from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import Others
 from aucsched.bidgen.table import BidTable
@@ -68,9 +68,9 @@ def write_instance(kind: str, seed: int, instance: Path, program: Path, start: P
         write_start(start, ())
         return
     instance.write_bytes(snapshot_bytes(kind, seed))
-    _, stated, begin = _program_of(kind, load_snapshot(instance))
-    export(stated, str(program), weighted=False)
-    write_start(start, [stated.names[bid] for bid in begin.tolist()])
+    _, model, begin = _program_of(kind, load_snapshot(instance))
+    export(model, str(program), weighted=False)
+    write_start(start, [model.names[bid] for bid in begin.tolist()])
 
 
 def auctioned(kind: str, instance: Path, seconds: float, strategy: str) -> Answer:
@@ -85,13 +85,13 @@ def auctioned(kind: str, instance: Path, seconds: float, strategy: str) -> Answe
         return _answer(lot.packing, lot.values, np.zeros(len(names)), names, nobody, seconds, strategy)
     options = options_of(kind, seconds, strategy)
     snapshot = load_snapshot(instance)
-    table, stated, begin = _program_of(kind, snapshot)
+    table, model, begin = _program_of(kind, snapshot)
     ground = state_of(snapshot)
     cluster = Cluster(columns=ground.columns, topology=ground.topology)
     packing = packing_of(table, cluster.columns)
     preference, _ = preferences(table, cluster, options)
     weights = bid_weights(table, options.objective)
-    return _answer(packing, weights, preference, stated.names, begin, seconds, options.chosen_strategy)
+    return _answer(packing, weights, preference, model.names, begin, seconds, options.chosen_strategy)
 
 
 def _answer(
@@ -143,7 +143,7 @@ def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Model, IntArra
     window, others = bidders(state_now, queue.window, options.reservations)
     bids = bids_of_step(window, cluster, options, None, others)
     _, begin = starts_of(bids, cluster, options)
-    return bids.table, state(bids.table, cluster, options), begin
+    return bids.table, build_model(bids.table, cluster, options), begin
 
 
 def main() -> int:

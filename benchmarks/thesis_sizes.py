@@ -22,7 +22,7 @@ class Sizes:
     """A program's size, ours and as the thesis counts it.
 
     Attributes:
-        variables, constraints: of the program that was stated.
+        variables, constraints: of the program that was built.
         thesis_variables, thesis_constraints: tables 3.2 and 3.3, 4.2 and 4.3, 8.1, worked out.
         bids, entries: |B| and Σ|N_c|; 0 of IPSCHED.
     """
@@ -40,7 +40,7 @@ def sizes_of(snapshot: Snapshot, model: str) -> Sizes:
     """Return the sizes of one model's program over a whole snapshot."""
     from aucsched.auction.options import options_with_preset
     from aucsched.auction.queue import queue_of
-    from aucsched.auction.strategies import state
+    from aucsched.auction.strategies import build_model
     from aucsched.bidgen.families.registry import columns_of
     from aucsched.bidgen.first_fit import Cluster
     from aucsched.bidgen.generate import generate_bids
@@ -51,7 +51,7 @@ def sizes_of(snapshot: Snapshot, model: str) -> Sizes:
     columns, topology = columns_of(snapshot), topology_of(snapshot)
     window = queue_of(snapshot, DemandReader(snapshot, columns), options).window
     table = generate_bids(window, Cluster(columns, topology), options.bids).table
-    program = state(table, Cluster(columns=columns, topology=topology), options).program
+    program = build_model(table, Cluster(columns=columns, topology=topology), options).program
     jobs, nodes = len(window), len(columns.names)
     has_bids = model != "ipsched"
     bids, entries = (len(table), len(table.node)) if has_bids else (0, 0)

@@ -24,7 +24,7 @@ from .neighbourhoods import SmallAuctions
 from .operators import ColumnSearch, DestroyRepair, ExchangeSearch, Swapping, greedy_by
 from .packing import SCALE, Packing, Worth
 from .proving import best_among
-from .search_parameters import Found, SearchLimits, Stating
+from .search_parameters import Found, ProgramBuilder, SearchLimits
 
 #: More steps, and moves, than anyone waits for.
 _ENDLESS = 10**9
@@ -57,8 +57,8 @@ class AnytimeSearch:
         worth: of the bids.
         start: an award that fits.
         limits: when to stop.
-        state: states the integer program over some bids (ascending, one column each) for HiGHS;
-            None: the packing's own rows.
+        build_program: builds the integer program over some bids (ascending, one column each) for
+            HiGHS; None: the packing's own rows.
     """
 
     def __init__(
@@ -67,18 +67,18 @@ class AnytimeSearch:
         worth: Worth,
         start: IntArray,
         limits: SearchLimits,
-        state: Stating | None = None,
+        build_program: ProgramBuilder | None = None,
     ) -> None:
         self._packing = packing
         self._limits = limits
         self._tuned = limits.parameters
-        # What is no model of the papers has nothing left to state at the end, nor where more search
+        # What is no model of the papers has nothing left to build at the end, nor where more search
         # follows.
-        has_end = state is not None and limits.ends
+        has_end = build_program is not None and limits.ends
         self._searching = limits.shortened(self._tuned.program_share) if has_end else limits
-        self._program: Stating = state or (lambda bids: packing.program(bids, packing.capacity))
-        # Only a model of the papers has to be stated whatever is proved.
-        self._is_stated = state is None
+        self._program = build_program or partial(packing.program, left=packing.capacity)
+        # Only a model of the papers has to be built whatever is proved.
+        self._is_built = build_program is None
         self._worth = worth
         self._bounding = Bounding(packing, self._worth, self._searching)
         self._small = self._tuned.whole_counted if limits.counts_steps else self._tuned.whole_at_once
@@ -265,7 +265,7 @@ class AnytimeSearch:
         if number >= self._tuned.first_whole and number & (number - 1) == 0:
             self._solve_whole(number // 2)
         if number + 1 == WORK_LIMIT and self._limits.counts_steps:
-            self._state_likeliest()
+            self._solve_likeliest()
 
     def _guided(self, found: FloatArray | Relaxed | None) -> None:
         """Let better prices lead the search, and a relaxed solution small auctions besides."""
@@ -340,7 +340,7 @@ class AnytimeSearch:
 
     def _solved(self, bids: IntArray, share: float, checks: int | None) -> WindowSolution:
         """Give HiGHS the program over some bids, from the award at hand, and take what it finds."""
-        self._is_stated = True
+        self._is_built = True
         program = self._program(bids)
         settings = self._limits.settings(share, checks=checks)
         solution = solve_lexicographic(
@@ -358,11 +358,11 @@ class AnytimeSearch:
             self._offer(award)
         return solution
 
-    def _state_likeliest(self) -> None:
+    def _solve_likeliest(self) -> None:
         """Give HiGHS the likeliest bids, as many as are a small program, unless it had any."""
-        if not self._is_stated:
+        if not self._is_built:
             tuned = self._tuned
-            self._state(np.ones(len(self._packing)), tuned.whole_counted, 1.0, tuned.first_whole)
+            self._solve_most(np.ones(len(self._packing)), tuned.whole_counted, 1.0, tuned.first_whole)
 
     def _finish(self) -> None:
         """With the rest of the time, give HiGHS the bids that could beat it, or the likeliest."""
@@ -371,16 +371,16 @@ class AnytimeSearch:
             return
         if limits.counts_steps:
             if self._searching.is_over():
-                self._state_likeliest()
+                self._solve_likeliest()
             return
         # A proved sum of weights is not worth the whole limit: only preference is still open.
         share = tuned.preference_share if self._proved else 1.0
         most = max(1, int(tuned.stated_share * limits.left_s() / tuned.stated_entry_s))
-        self._state(np.diff(self._packing.indptr), most, share, None)
+        self._solve_most(np.diff(self._packing.indptr), most, share, None)
 
-    def _state(self, size: IntArray | FloatArray, most: int, share: float, checks: int | None) -> None:
+    def _solve_most(self, size: IntArray | FloatArray, most: int, share: float, checks: int | None) -> None:
         """Give HiGHS the bids of possible better awards, or the likeliest of a size together."""
-        if not len(self._packing) or (self._is_settled and self._is_stated):
+        if not len(self._packing) or (self._is_settled and self._is_built):
             return
         alive = self._alive
         if size[alive].sum() <= most:

@@ -167,8 +167,8 @@ def _as_whole(value: Any, default: float) -> Any:
     return int(value) if is_whole else value
 
 
-#: States the integer program over some bids, ascending.
-Stating = Callable[[IntArray], IntegerProgram]
+#: Builds the integer program over some bids, ascending.
+ProgramBuilder = Callable[[IntArray], IntegerProgram]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +182,7 @@ class SearchLimits:
         seed: of every random choice.
         solves: whether HiGHS gets programs that are small enough; otherwise there is search alone.
         parameters: what steers the search.
-        ends: whether the model is stated at the end though nothing is proved: not where more search
+        ends: whether the model is built at the end though nothing is proved: not where more search
             follows.
     """
 

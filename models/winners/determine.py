@@ -32,7 +32,7 @@ from ..search.operators import FEW_BIDS, greedy_award
 from ..search.packing import Packing, Worth
 from ..search.proving import best_among, proved_award
 from ..search.reductions import reduced
-from ..search.search_parameters import Found, SearchLimits, SearchParameters, Stating, parameters_of
+from ..search.search_parameters import Found, ProgramBuilder, SearchLimits, SearchParameters, parameters_of
 from ..solve.lexicographic import BoundByNumber, integer_weights, solve_lexicographic
 from ..solve.program import are_one
 from ..solve.solver import SolverStatus
@@ -243,7 +243,7 @@ def determine(
     start: IntArray,
     limits: SearchLimits,
     strategy: str = "anytime",
-    state: Stating | None = None,
+    build_program: ProgramBuilder | None = None,
     workers: int = 1,
 ) -> Found:
     """Return the award found within the limits, by exact sum of values and then by ``second``.
@@ -258,8 +258,9 @@ def determine(
         limits: when to stop.
         strategy: ``anytime``: search and HiGHS; ``exact``: HiGHS over all bids at once; ``greedy``:
             greedy awards, which no limit ends.
-        state: for ``anytime``: states the program over some bids for HiGHS; None: the packing's.
-        workers: for ``anytime`` without ``state``: searches at once, in processes.
+        build_program: for ``anytime``: builds the program over some bids for HiGHS; None: of the
+            packing's rows.
+        workers: for ``anytime`` without ``build_program``: searches at once, in processes.
     """
     weights, unit = integer_weights(values)
     worth, by_number = Worth.scaled(weights, second), BoundByNumber(weights, packing.job)
@@ -267,11 +268,11 @@ def determine(
         found = _unproved(greedy_award(packing, worth, start), packing)
     elif strategy == "exact":
         found = _solve_exact(packing, worth, start, limits)
-    elif state is None:
+    elif build_program is None:
         found = _search_side_by_side(packing, worth, start, limits, workers)
     else:
         known = _soon_proved(packing, worth, start, limits)
-        found = known or AnytimeSearch(packing, worth, start, limits, state).run()
+        found = known or AnytimeSearch(packing, worth, start, limits, build_program).run()
     reached, _ = worth.of(found.award)
     bound = max(reached, by_number.of(found.bound))
     proved = found.proved or bound == reached

@@ -23,7 +23,7 @@ from aucsched import OptionError, Schedule, Snapshot, Status, schedule
 from aucsched.auction.ledger import greedy
 from aucsched.auction.options import MODELS, PRESETS, StepOptions, options_with_preset
 from aucsched.auction.queue import queue_of
-from aucsched.auction.strategies import state
+from aucsched.auction.strategies import build_model
 from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import BidOptions, generate_bids
@@ -169,15 +169,15 @@ def test_quick_awards_are_solutions_of_the_program_that_starts_from_them(seed: i
     columns, topology = columns_of(cluster), topology_of(cluster)
     window = queue_of(cluster, DemandReader(cluster, columns), StepOptions(model=model)).window  # type: ignore[arg-type]
     table = generate_bids(window, Cluster(columns, topology), BidOptions()).table
-    stated = state(table, Cluster(columns=columns, topology=topology), StepOptions(model=model))  # type: ignore[arg-type]
+    built = build_model(table, Cluster(columns=columns, topology=topology), StepOptions(model=model))  # type: ignore[arg-type]
     award = greedy(table, Cluster(columns, topology))
-    values, program = stated.start(np.array(award, np.int64)), stated.program
+    values, program = built.start(np.array(award, np.int64)), built.program
     rows = np.repeat(np.arange(program.rows), np.diff(program.indptr))
     sums = np.bincount(rows, weights=program.value * values[program.index], minlength=program.rows)
     assert (sums >= program.row_lower).all()
     assert (sums <= program.row_upper).all()
     assert ((program.lower <= values) & (values <= program.upper)).all()
-    answer = stated.answer(values)
+    answer = built.answer(values)
     started = {int(answer.table.job[bid]) for bid in answer.chosen}
     assert started == {int(table.job[bid]) for bid in award}
 

@@ -127,7 +127,7 @@ def test_where_few_can_win_together_a_thousand_bids_are_proved(
     assert fits
     if steps:
         values, stated = list(worth.weights), lambda _: pytest.fail("stated")
-        again = determine(packing, values, worth.preference, NOTHING, limits, state=stated)
+        again = determine(packing, values, worth.preference, NOTHING, limits, build_program=stated)
         assert worth.of(again.award) == worth.of(found.award)
 
 
@@ -197,7 +197,7 @@ def test_no_proof_is_begun_where_less_than_half_a_second_is_left(monkeypatch: py
     monkeypatch.setattr("aucsched.models.winners.determine.best_among", lambda *_, **__: pytest.fail("begun"))
     counted = replace(limits, deadline=perf_counter() + 0.4, steps=1)
     values, stated = list(worth.weights), lambda bids: packing.program(bids, packing.capacity)
-    assert len(determine(packing, values, worth.preference, NOTHING, counted, state=stated).award)
+    assert len(determine(packing, values, worth.preference, NOTHING, counted, build_program=stated).award)
 
 
 @pytest.mark.parametrize("seed", range(12))
