@@ -21,7 +21,7 @@ from ..solve.solver import SolverStatus
 from .bounding import Bounding, Relaxed, SearchPrices
 from .compiled_search import compiled_swaps
 from .neighbourhoods import SmallAuctions
-from .operators import ColumnSearch, DestroyRepair, ExchangeSearch, Swapping, greedy_by
+from .operators import DestroyRepair, ExchangeSearch, Operator, Swapping, greedy_by
 from .packing import SCALE, Packing, Worth
 from .proving import best_among
 from .search_parameters import Found, ProgramBuilder, SearchLimits
@@ -36,16 +36,16 @@ class Turn:
 
     Attributes:
         is_due: whether it has the step of a number, where no turn before it has.
+        operator: makes other awards of the one at hand.
+        run: works so many times, fewer when the time is up.
         budget: how often it works in a step, and what ends it before; asked for with the turn.
-        operator: makes other awards of the one at hand; None until it is made.
-        work: works so many times, fewer when the time is up.
         spent_s: seconds that it had so far.
     """
 
     is_due: Callable[[int], bool]
-    budget: "Callable[[Turn], tuple[int, Callable[[], bool]]]"
-    operator: ColumnSearch | SmallAuctions | None = None
-    work: Callable[[int, Callable[[], bool]], None] | None = None
+    operator: Operator
+    run: Callable[[int, Callable[[], bool]], None]
+    budget: "Callable[[Turn], tuple[int, Callable[[], bool]]]" = lambda _: (1, lambda: True)
     spent_s: float = 0.0
 
 
@@ -101,14 +101,13 @@ class AnytimeSearch:
             self._offer(greedy_by(packing, order))
         # Loading what is compiled takes a while: a clock that runs does not pay for it.
         self._may_wait = limits.deadline is None
-        self._repacking = ExchangeSearch(
+        self._exchanging = ExchangeSearch(
             packing, self._worth, prices.price, self.award, limits.seed, may_wait=self._may_wait
         )
         self._auctions = SmallAuctions(packing, self._worth, gain, self.award, self._searching, self._others)
         self._repairing = DestroyRepair(packing, self._worth, prices.price, self.award, limits.seed)
         self._swapping: Swapping | None = None
-        self._offer(self._repacking.award)
-        self._swap_turn = Turn(self._may_swap, lambda turn: self._its_share(turn, self._tuned.swap_share))
+        self._offer(self._exchanging.award)
         self._turns = self._sequence()
 
     def _sequence(self) -> list[Turn]:
@@ -134,12 +133,11 @@ class AnytimeSearch:
             return number % every == 0 and self._repairs and may_repair
 
         return [
-            Turn(prefers, _once, auctions, partial(auctions.run, auctions.prefer)),
-            Turn(merges, _once, auctions, partial(auctions.run, auctions.merge)),
-            self._swap_turn,
-            Turn(improves, self._between, auctions, partial(auctions.run, auctions.improve)),
-            Turn(repairs, self._between, self._repairing, self._repairing.run),
-            Turn(lambda _: True, self._moves, self._repacking, self._repacking.run),
+            Turn(prefers, auctions, partial(auctions.run, auctions.prefer)),
+            Turn(merges, auctions, partial(auctions.run, auctions.merge)),
+            Turn(improves, auctions, partial(auctions.run, auctions.improve), self._between),
+            Turn(repairs, self._repairing, self._repairing.run, self._between),
+            Turn(lambda _: True, self._exchanging, self._exchanging.run, self._moves),
         ]
 
     def run(self) -> Found:
@@ -157,14 +155,14 @@ class AnytimeSearch:
         # attempts.
         while number < steps and not self._is_finished(since):
             before = self.best
+            if number == self._tuned.swap_turn:
+                self._add_swaps()
             turn = next(one for one in self._turns if one.is_due(number))
-            operator, work = turn.operator, turn.work
-            assert operator is not None and work is not None  # noqa: S101, PT018 - made before
-            operator.adopt(self.award, self.best)
+            turn.operator.adopt(self.award, self.best)
             began = self._searching.left_s()
-            work(*turn.budget(turn))
+            turn.run(*turn.budget(turn))
             turn.spent_s += began - self._searching.left_s()
-            self._offer(operator.award)
+            self._offer(turn.operator.award)
             self._events(number)
             since = since + 1 if self.best == before else 0
             number += 1
@@ -236,23 +234,23 @@ class AnytimeSearch:
         due = max(self._tuned.step_s, others * share / (1 - share) - turn.spent_s) if share < 1 else began
         return _ENDLESS, lambda: searching.left_s() <= max(0.0, began - due)
 
-    def _may_swap(self, number: int) -> bool:
-        """Return whether swaps have a turn: where a clock counts, and every row is hard."""
-        if self._limits.counts_steps or self._repairs:
-            return False
-        if number % self._tuned.auction_every != self._tuned.swap_turn:
-            return False
-        loop, sets = compiled_swaps() if self._repacking.is_compiled else None, self._repacking.sets
-        if self._swapping is None and loop is not None and sets is not None:
-            repacking = self._repacking
-            self._swapping = Swapping(loop, sets, self._worth, repacking.gain, self.award, self._limits.seed)
-            self._swap_turn.operator, self._swap_turn.work = self._swapping, self._swapping.run
-        return self._swapping is not None
+    def _add_swaps(self) -> None:
+        """Give swaps turns, after those of merges: where a clock counts, and every row is hard."""
+        every, place, share = self._tuned.auction_every, self._tuned.swap_turn, self._tuned.swap_share
+        if self._limits.counts_steps or self._repairs or place >= every:
+            return
+        exchanging = self._exchanging
+        loop, sets = compiled_swaps() if exchanging.is_compiled else None, exchanging.sets
+        if loop is not None and sets is not None:
+            swapping = Swapping(loop, sets, self._worth, exchanging.gain, self.award, self._limits.seed)
+            is_due, budget = lambda number: number % every == place, partial(self._its_share, share=share)
+            self._turns.insert(2, Turn(is_due, swapping, swapping.run, budget))
+            self._swapping = swapping
 
     def _others(self) -> list[IntArray]:
         """Return the awards at which runs of swaps and cycles of moves ended."""
         swapped = [] if self._swapping is None else self._swapping.others()
-        return [*swapped, *self._repacking.others()]
+        return [*swapped, *self._exchanging.others()]
 
     def _events(self, number: int) -> None:
         """Better the bound at the steps set for it, and solve what is left of a small program."""
@@ -273,7 +271,7 @@ class AnytimeSearch:
             self._auctions.guide(found.gain, found.share)
             if not self._limits.counts_steps:
                 # Where steps are counted, the moves of a seed stay those of earlier releases.
-                self._repacking.narrow(self._bounding.alive)
+                self._exchanging.narrow(self._bounding.alive)
                 if self._swapping is not None:
                     self._swapping.narrow(np.flatnonzero(self._bounding.alive))
             # Of the rows alone: cliques are no rows of moves.
@@ -281,9 +279,9 @@ class AnytimeSearch:
         if found is not None:
             # Repairs go on with what rounds of prices found first: a relaxation's duals lead them
             # astray.
-            self._repacking.guide(found)
+            self._exchanging.guide(found)
             if self._swapping is not None:
-                self._swapping.guide(self._repacking.gain)
+                self._swapping.guide(self._exchanging.gain)
 
     def _offer(self, award: IntArray) -> None:
         value = self._worth.of(award)
@@ -391,11 +389,6 @@ class AnytimeSearch:
         few = likeliest[np.cumsum(size[likeliest]) <= most]
         # What is proved without bids that a better award could hold is no bound.
         self._solved(np.union1d(few, self.award), share, checks)
-
-
-def _once(_: Turn) -> tuple[int, Callable[[], bool]]:
-    """Return the budget of what works once in a step."""
-    return 1, lambda: True
 
 
 def _within(cliques: list[IntArray], bids: IntArray) -> list[IntArray]:

@@ -17,7 +17,7 @@ No clock takes part: the same seed makes the same moves, compiled or not.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -45,6 +45,15 @@ _LEAST_COST = 0.002
 
 
 _Columns = TypeVar("_Columns", MoveProblem, MoveState, DiveBids, Dive)
+
+
+class Operator(Protocol):
+    """What makes other awards of the one at hand: ``award`` is the best that it met."""
+
+    award: IntArray
+
+    def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
+        """Go on from an award that is better than the best so far."""
 
 
 class ColumnSearch(ABC):
@@ -80,10 +89,14 @@ class ColumnSearch(ABC):
         """Go on from an award that is better than the best so far."""
         if value > self.best:
             self.award, self.best = award, value
-            self._begin_anew()
+            self._restart()
 
     @abstractmethod
-    def _begin_anew(self) -> None:
+    def run(self, count: int, is_over: Callable[[], bool]) -> None:
+        """Make so many other awards, fewer when the time is up."""
+
+    @abstractmethod
+    def _restart(self) -> None:
         """Go on from the best award."""
 
     def _formed(self, columns: _Columns) -> _Columns:
@@ -151,7 +164,7 @@ class ExchangeSearch(ColumnSearch):
             self._shape = self._formed(self._arrays)
         return self._made
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         self._begin(self.award, self._beginning[1] if self._made is None else np.array(self._made.counter))
 
     def others(self) -> list[IntArray]:
@@ -193,15 +206,15 @@ class ExchangeSearch(ColumnSearch):
             for bid in gone.tolist():
                 self._made.short[bid] += 1
 
-    def run(self, moves: int, is_over: Callable[[], bool]) -> None:
+    def run(self, count: int, is_over: Callable[[], bool]) -> None:
         """Make so many moves, fewer when the time is up."""
         state, chunk = self._state, _CHUNK if self.is_compiled else _PLAIN_CHUNK
         if not len(self._arrays.pool):
             return
         gain, price = self._numbers(self.gain), self._numbers(self._price)
-        while moves > 0 and not is_over():
-            self._loop(self._shape, state, gain, price, min(moves, chunk))
-            moves -= chunk
+        while count > 0 and not is_over():
+            self._loop(self._shape, state, gain, price, min(count, chunk))
+            count -= chunk
         self._keep(np.flatnonzero(np.asarray(state.best)))
 
     def _begin(self, award: IntArray, counter: IntArray) -> None:
@@ -301,19 +314,19 @@ class DestroyRepair(ColumnSearch):
             self._made = self._formed(dive_at(self.award, self._arrays, self._counter))
         return self._made
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         if self._made is not None:
             counter = np.array(self._made.counter)
             self._made = self._formed(dive_at(self.award, self._arrays, counter))
 
-    def run(self, dives: int, is_over: Callable[[], bool]) -> None:
-        """Dive so many times, fewer when the time is up; a dive broken off goes on next time."""
+    def run(self, count: int, is_over: Callable[[], bool]) -> None:
+        """Repair so many times, fewer when the time is up; one broken off goes on next time."""
         if not len(self._packing):
             return
         state, chunk = self._state, _REPAIR_CHUNK if self.is_compiled else _PLAIN_REPAIR_CHUNK
-        end, price = state.counter[DIVES] + dives, self._numbers(self._price)
+        end, price = state.counter[DIVES] + count, self._numbers(self._price)
         while state.counter[DIVES] < end and not is_over():
-            self._loop(self._bids, state, price, chunk if dives > 1 else 1)
+            self._loop(self._bids, state, price, chunk if count > 1 else 1)
         self._keep(np.flatnonzero(np.asarray(state.best)))
 
 
@@ -341,7 +354,7 @@ class Swapping(ColumnSearch):
         self._gain = gain
         self._state = swaps_at(start, shape, first_counters(seed, swap_kernel.COUNTS, 0x5A4B))
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         """Go on from the best award; ends of runs are kept."""
         before = self._state
         begun = swaps_at(self.award, self._shape, np.array(before.counter))
@@ -362,12 +375,12 @@ class Swapping(ColumnSearch):
         ends = np.asarray(self._state.ends).reshape(swap_kernel.KEPT, -1)
         return [np.flatnonzero(end) for end in ends if end.any()]
 
-    def run(self, swaps: int, is_over: Callable[[], bool]) -> None:
+    def run(self, count: int, is_over: Callable[[], bool]) -> None:
         """Make so many swaps, fewer when the time is up."""
         if not len(self._shape.pool):
             return
         state = self._state
-        while swaps > 0 and not is_over():
-            self._loop(self._shape, state, self._gain, min(swaps, _SWAP_CHUNK))
-            swaps -= _SWAP_CHUNK
+        while count > 0 and not is_over():
+            self._loop(self._shape, state, self._gain, min(count, _SWAP_CHUNK))
+            count -= _SWAP_CHUNK
         self._keep(np.flatnonzero(np.asarray(state.best)))
