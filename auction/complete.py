@@ -164,7 +164,7 @@ def _worth(
     first = np.zeros(1, np.int64)
     values = [award.answer.value, *(answer_of(bid, first, cluster, options).value for _, bid in found)]
     # Sums in different orders differ in their last digits.
-    return sum(worth for worth, _ in values), whole, round(sum(liked for _, liked in values), 9)
+    return sum(worth for worth, _ in values), whole, round(sum(one for _, one in values), 9)
 
 
 class _Leftover:

@@ -211,7 +211,7 @@ def open_window(
     if not options.backfills:
         step.able = able = step.views.startable(window)
         count, alike = options.reservations, step.alike
-        step.bidding = not_too_many_alike(window, able, step.views, count, all_bid_up_to, alike)
+        step.bidding = cap_identical_jobs(window, able, step.views, count, all_bid_up_to, alike)
     return step
 
 
@@ -391,7 +391,7 @@ def _attempt_of(options: StepOptions, nodes: int) -> Callable[..., AttemptResult
     return attempt
 
 
-def not_too_many_alike(
+def cap_identical_jobs(
     window: tuple[Demand, ...],
     able: set[str],
     views: GuardedViews,

@@ -158,8 +158,8 @@ class Rounds:
         limits = SearchLimits(
             deadline=None, steps=_STEPS, seed=number, clock=self._options.clock, solves=False
         )
-        liked, _ = preferences(table, self._cluster, self._options)
-        found = determine(packing, weights, liked, start, limits).award
+        preference, _ = preferences(table, self._cluster, self._options)
+        found = determine(packing, weights, preference, start, limits).award
         won = table.only(found)
         again = order[found] - len(made)
         came = np.where(again >= 0, at.origin[gone][np.maximum(again, 0)] if gone.any() else -1, -1)

@@ -25,7 +25,7 @@ from peers import Answer, write_answer, write_start
 
 from aucsched import Snapshot, load_snapshot
 from aucsched.auction.attempt import bids_of_step, starts_of
-from aucsched.auction.decide import MANY, not_too_many_alike
+from aucsched.auction.decide import MANY, cap_identical_jobs
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import StepState, state_of
@@ -129,7 +129,7 @@ def bidders(
     """Return the jobs of a window that bid, with their places among them, and what the others are to them."""
     views = state_now.views_on(state_now.columns)
     able = views.startable(window)
-    bidding = not_too_many_alike(window, able, views, reserve, MANY, lambda demand: demand.kind)
+    bidding = cap_identical_jobs(window, able, views, reserve, MANY, lambda demand: demand.kind)
     return split(window, bidding, able)
 
 

@@ -1,6 +1,6 @@
 """What the auctions share: a binary a bid, a row a job, a row a capacity that bids compete for.
 
-How much a bid is liked: F of AUCSCHED1 and 2, K of AUCSCHED3. AUCSCHED2 and 3 need nothing else;
+Preference of a bid: F of AUCSCHED1 and 2, K of AUCSCHED3. AUCSCHED2 and 3 need nothing else;
 in AUCSCHED1, auction with linear topology, the program deals the cores of a bid (Soner, chapter 4).
 """
 

@@ -89,7 +89,7 @@ class AnytimeSearch:
         self.award = start
         self._earlier: list[IntArray] = []
         self.best = self._worth.of(start)
-        self._is_liked_best = not worth.preference.any()
+        self._is_most_preferred = not worth.preference.any()
         self._too_many_to_branch = self._tuned.branched + 1
         # A small program is soon relaxed: better prices are not worth their time.
         is_small = len(packing) <= self._small
@@ -184,7 +184,7 @@ class AnytimeSearch:
 
     @property
     def _is_settled(self) -> bool:
-        return self._proved and self._is_liked_best
+        return self._proved and self._is_most_preferred
 
     def _is_finished(self, since: int) -> bool:
         if self._searching.is_over() or not len(self._packing):
@@ -192,16 +192,16 @@ class AnytimeSearch:
         if not self._proved:
             return False
         is_tired = since > self._tuned.patience
-        return self._is_liked_best or self._cannot_be_liked_more() or is_tired
+        return self._is_most_preferred or self._cannot_be_preferred_more() or is_tired
 
-    def _cannot_be_liked_more(self) -> bool:
-        """Return whether every job that bids wins, each with a bid that it likes best."""
-        packing, liked = self._packing, self._worth.preference
-        most = np.maximum.reduceat(liked, packing.first)
-        self._is_liked_best = len(self.award) == len(packing.first) and bool(
-            (liked[self.award] >= most - 1e-12).all()
+    def _cannot_be_preferred_more(self) -> bool:
+        """Return whether every job that bids wins, each with its most preferred bid."""
+        packing, preference = self._packing, self._worth.preference
+        most = np.maximum.reduceat(preference, packing.first)
+        self._is_most_preferred = len(self.award) == len(packing.first) and bool(
+            (preference[self.award] >= most - 1e-12).all()
         )
-        return self._is_liked_best
+        return self._is_most_preferred
 
     def _may_auction(self, number: int) -> bool:
         if self._searching.counts_steps:
@@ -327,14 +327,14 @@ class AnytimeSearch:
     def _take(self, solution: WindowSolution) -> None:
         """Take what is proved over such bids: those that were left out are in no better award."""
         self._bounding.take(None if solution.bound is None else max(solution.bound, self.best[0]))
-        self._is_liked_best |= solution.status is SolverStatus.OPTIMAL
+        self._is_most_preferred |= solution.status is SolverStatus.OPTIMAL
 
     def _take_best(self, award: IntArray) -> None:
         """Take an award that is proved the best."""
         self._offer(award)
         self._bounding.take(self.best[0])
         self._bounding.alive[:] = False
-        self._is_liked_best = True
+        self._is_most_preferred = True
 
     def _solved(self, bids: IntArray, share: float, checks: int | None) -> WindowSolution:
         """Give HiGHS the program over some bids, from the award at hand, and take what it finds."""

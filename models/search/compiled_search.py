@@ -1,4 +1,4 @@
-"""The search's loops (moves, dives, swaps, proofs), compiled by numba with the extra ``fast``.
+"""The search's loops (moves, repairs, swaps, proofs), compiled by numba with the extra ``fast``.
 
 A machine compiles once: at ``make demo`` and ``make test``, or by ``python -m`` and this module's
 name. Nothing that numba can do wrong ends a run: the same lines in plain Python take its place, and
@@ -15,21 +15,21 @@ from ...cluster.kernels.harness import Entry
 from ...cluster.kernels.warm_up import main
 from .moves import Floats, MoveProblem, MoveState, make_moves
 from .proofs import Branch, ProofBids, prove
-from .repair_kernel import Dive, DiveBids, make_dives
+from .repair_kernel import RepairProblem, RepairState, make_repairs
 from .swaps import Swaps, make_swaps
 
 #: The time limit from which the loops are loaded: reading numba and its files takes half of it.
 _LOADED_WITHIN_S = 2.0
 
 Loop = Callable[[MoveProblem, MoveState, Floats, Floats, int], None]
-Dives = Callable[[DiveBids, Dive, Floats, int], None]
+Repairs = Callable[[RepairProblem, RepairState, Floats, int], None]
 Swap = Callable[[MoveProblem, Swaps, Floats, int], None]
 Proofs = Callable[[ProofBids, Branch, int, float, float, int], bool]
-_Columns = TypeVar("_Columns", MoveProblem, MoveState, DiveBids, Dive, Swaps, ProofBids, Branch)
+_Columns = TypeVar("_Columns", MoveProblem, MoveState, RepairProblem, RepairState, Swaps, ProofBids, Branch)
 
-_MOVES, _DIVES = Entry(make_moves, "the search"), Entry(make_dives, "the search")
+_MOVES, _REPAIRS = Entry(make_moves, "the search"), Entry(make_repairs, "the search")
 _SWAPS, _PROOFS = Entry(make_swaps, "the search"), Entry(prove, "the search")
-ENTRIES = (_MOVES, _DIVES, _SWAPS, _PROOFS)
+ENTRIES = (_MOVES, _REPAIRS, _SWAPS, _PROOFS)
 
 
 def _compiled(entry: Entry) -> Any:
@@ -41,9 +41,9 @@ def _compiled(entry: Entry) -> Any:
     return entry.compiled()
 
 
-#: The loops of moves, dives and swaps, and branch and bound: each compiled, None without numba.
+#: The loops of moves, repairs and swaps, and branch and bound: each compiled, None without numba.
 compiled_loop: Callable[[], Loop | None] = partial(_compiled, _MOVES)
-compiled_dives: Callable[[], Dives | None] = partial(_compiled, _DIVES)
+compiled_repairs: Callable[[], Repairs | None] = partial(_compiled, _REPAIRS)
 compiled_swaps: Callable[[], Swap | None] = partial(_compiled, _SWAPS)
 compiled_proofs: Callable[[], Proofs | None] = partial(_compiled, _PROOFS)
 

@@ -1,6 +1,6 @@
 """Exchange and complete, as functions over columns, compiled (compiled_search.py) or plain.
 
-A move lets a losing bid in and takes out the bids in its way, at times their neighbours too; then
+A move inserts a losing bid and removes the bids in its way, at times their neighbours too; then
 bids that fit into the free rest are put together anew by a small branch and bound (``complete``).
 Prices keep it short: what free rows could still bring bounds every completion. The move stands if
 it loses nothing, or little while its cycle is warm, else it is undone. No losing bid then fits.
@@ -28,19 +28,20 @@ FACTOR, ADDED, BITS = 25_214_903_917, 11, (1 << 48) - 1
 UPPER, UNIT = 17, 1.0 / (1 << 31)
 #: Thresholds are drawn from a table of 2¹⁰ of them.
 THRESHOLDS = 1024
-#: Bids of which the most promising is taken where a cycle begins anew.
-_DRAWN_ANEW = 6
-#: Draws without a bid that fits after which an award begun anew is filled in order.
+#: Bids of which the most promising is taken where a cycle restarts.
+_DRAWN_AT_RESTART = 6
+#: Draws without a bid that fits after which a restarted award is filled in order.
 _PATIENCE = 60
-#: In how many of 1024 moves whoever is taken out of a soft row is the one worth least; and in how
-#: many neighbours leave too, at most so many.
+#: In how many of 1024 moves the bid removed from a soft row is the one worth least; and in how many
+#: neighbours leave too, at most so many.
 _LEAST, _AROUND, _MOST_AROUND = 512, 96, 3
 #: Bids that are put together anew, branches that are looked at, and bids on a branch, at most.
 COMPLETED, _BRANCHES, DEPTH = 48, 80, 40
 #: Awards at the ends of cycles that are kept.
 KEPT = 8
 #: Places of ``MoveState.counter``.
-RANDOM, TOTAL, LIKED, BEST, BEST_LIKED, MOVE, CYCLE, CYCLE_BEGAN, CYCLE_LENGTH, STAMP, KIND = range(11)
+RANDOM, TOTAL, PREFERENCE, BEST, BEST_PREFERENCE, MOVE, CYCLE = range(7)
+CYCLE_BEGAN, CYCLE_LENGTH, STAMP, KIND = range(7, 11)
 #: From here on stands what the last cycle of each kind ended with; how many kinds there are.
 REACHED, KINDS = 11, 4
 COUNTS = REACHED + KINDS
@@ -56,7 +57,7 @@ class MoveProblem(NamedTuple):
         by_row, bid, wanted: soft rows row by row, the largest amount first; hard ones are empty
             there, shape (rows + 1,), (soft entries,).
         room: where the winners on each row stand in ``MoveState.holder``, shape (rows + 1,).
-        weight, liked: of each bid, shape (bids,).
+        weight, preference: of each bid, shape (bids,).
         pool: bids that fit on the empty machine, shape (pool,).
         own: rows that are no jobs: the first, in the order of nodes.
         threshold: −ln u at 1024 places; × ``warmth`` of each kind of cycle: what a move may lose.
@@ -74,7 +75,7 @@ class MoveProblem(NamedTuple):
     wanted: Integers
     room: Integers
     weight: Integers
-    liked: Integers
+    preference: Integers
     pool: Integers
     own: int
     threshold: Floats
@@ -157,8 +158,8 @@ def insert(chosen: int, shape: MoveProblem, state: MoveState) -> None:
 
 
 @kernel
-def take_out(chosen: int, shape: MoveProblem, state: MoveState, found: int) -> int:
-    """Take a winner out; bids that fit now become candidates, behind the ``found`` ones."""
+def remove_bid(chosen: int, shape: MoveProblem, state: MoveState, found: int) -> int:
+    """Remove a winner; bids that fit now become candidates, behind the ``found`` ones."""
     row, amount, near = shape.row, shape.amount, shape.near
     by_row, bid, wanted = shape.by_row, shape.bid, shape.wanted
     left, place, held, holder, short = state.left, state.place, state.held, state.holder, state.short
@@ -265,18 +266,18 @@ def complete(count: int, least: int, price: Floats, shape: MoveProblem, state: M
 
 
 @kernel
-def begin_anew(gain: Floats, shape: MoveProblem, state: MoveState) -> None:  # noqa: C901 - loops
-    """Take everybody out and fill the empty machine, the promising first."""
+def restart(gain: Floats, shape: MoveProblem, state: MoveState) -> None:  # noqa: C901 - loops
+    """Remove all winners and fill the empty machine, the promising first."""
     pool, short, won, counter = shape.pool, state.short, state.won, state.counter
     counter[STAMP] += 1
     for one in range(len(won)):
         if won[one]:
-            take_out(one, shape, state, 0)
+            remove_bid(one, shape, state, 0)
             counter[STAMP] += 1
     in_pool, missed = len(pool), 0
     while missed < _PATIENCE:
         chosen = -1
-        for _ in range(_DRAWN_ANEW):
+        for _ in range(_DRAWN_AT_RESTART):
             one = pool[draw(counter) % in_pool]
             if short[one] == 0 and not won[one] and (chosen < 0 or gain[one] > gain[chosen]):
                 chosen = one
@@ -288,21 +289,21 @@ def begin_anew(gain: Floats, shape: MoveProblem, state: MoveState) -> None:  # n
     for at in range(in_pool):
         if short[pool[at]] == 0 and not won[pool[at]]:
             insert(pool[at], shape, state)
-    total, liked = 0, 0
+    total, preference = 0, 0
     for one in range(len(won)):
         if won[one]:
             total += shape.weight[one]
-            liked += shape.liked[one]
-    counter[TOTAL], counter[LIKED] = total, liked
+            preference += shape.preference[one]
+    counter[TOTAL], counter[PREFERENCE] = total, preference
 
 
 @kernel
 def keep_best(shape: MoveProblem, state: MoveState) -> None:
     """Remember the award at hand where it is the best one met."""
     counter, won, best = state.counter, state.won, state.best
-    total, liked = counter[TOTAL], counter[LIKED]
-    if total > counter[BEST] or (total == counter[BEST] and liked > counter[BEST_LIKED]):
-        counter[BEST], counter[BEST_LIKED] = total, liked
+    total, preference = counter[TOTAL], counter[PREFERENCE]
+    if total > counter[BEST] or (total == counter[BEST] and preference > counter[BEST_PREFERENCE]):
+        counter[BEST], counter[BEST_PREFERENCE] = total, preference
         for one in range(len(shape.weight)):
             best[one] = won[one]
 
@@ -326,7 +327,7 @@ def next_cycle(move: int, gain: Floats, shape: MoveProblem, state: MoveState) ->
             if counter[REACHED + other] > counter[REACHED + kind]:
                 kind = other
     counter[KIND] = kind
-    begin_anew(gain, shape, state)
+    restart(gain, shape, state)
     keep_best(shape, state)
 
 
@@ -341,7 +342,8 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
         price: of a unit of each row, in units of weight, shape (rows,).
         moves: how many.
     """
-    indptr, row, amount, weight, liked = shape.indptr, shape.row, shape.amount, shape.weight, shape.liked
+    indptr, row, amount = shape.indptr, shape.row, shape.amount
+    weight, preference = shape.weight, shape.preference
     left, held, holder, short, won = state.left, state.held, state.holder, state.short, state.won
     candidate, key, out, into, counter = state.candidate, state.key, state.out, state.into, state.counter
     pool, in_pool, own = shape.pool, len(shape.pool), shape.own
@@ -365,7 +367,7 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
             around = 1 + drawn // 1024 % _MOST_AROUND
         counter[STAMP] += 1
         found, left_out, came = 0, 0, 0
-        lost, lost_liked = -weight[admitted], -liked[admitted]
+        lost, lost_preference = -weight[admitted], -preference[admitted]
         # Room for it.
         for entry in range(indptr[admitted], indptr[admitted + 1]):
             here = row[entry]
@@ -378,11 +380,11 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
                         for at in range(begin, begin + holders):
                             if weight[holder[at]] < weight[chosen]:
                                 chosen = holder[at]
-                found = take_out(chosen, shape, state, found)
+                found = remove_bid(chosen, shape, state, found)
                 out[left_out] = chosen
                 left_out += 1
                 lost += weight[chosen]
-                lost_liked += liked[chosen]
+                lost_preference += preference[chosen]
         insert(admitted, shape, state)
         if around > 0 and own > 0 and indptr[admitted + 1] > indptr[admitted]:
             # Winners on rows left and right of one of its own in turn, ever farther.
@@ -394,11 +396,11 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
                 if 0 <= here < own and held[here] > 0:
                     chosen = holder[shape.room[here]]
                     if chosen != admitted:
-                        found = take_out(chosen, shape, state, found)
+                        found = remove_bid(chosen, shape, state, found)
                         out[left_out] = chosen
                         left_out += 1
                         lost += weight[chosen]
-                        lost_liked += liked[chosen]
+                        lost_preference += preference[chosen]
                         around -= 1
         # Candidates that fit beside it, the most promising first.
         kept = 0
@@ -434,16 +436,16 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
                     insert(candidate[at], shape, state)
             for at in range(came):
                 lost -= weight[into[at]]
-                lost_liked -= liked[into[at]]
-        if size >= 0 and (lost != 0 or lost_liked <= 0 or may_lose > 0):
+                lost_preference -= preference[into[at]]
+        if size >= 0 and (lost != 0 or lost_preference <= 0 or may_lose > 0):
             counter[TOTAL] -= lost
-            counter[LIKED] -= lost_liked
+            counter[PREFERENCE] -= lost_preference
             keep_best(shape, state)
             continue
         for at in range(came):
-            take_out(into[at], shape, state, 0)
+            remove_bid(into[at], shape, state, 0)
         counter[STAMP] += 1
-        take_out(admitted, shape, state, 0)
+        remove_bid(admitted, shape, state, 0)
         for at in range(left_out):
             insert(out[at], shape, state)
     counter[MOVE] += moves

@@ -147,7 +147,7 @@ class SmallAuctions:
         return self._around_place(size) if drawn < 0.7 else self._related(size)  # noqa: PLR2004
 
     def prefer(self, left_s: float) -> None:
-        """Place some of the winners anew, all of them, where they are liked better."""
+        """Place some of the winners anew, all of them, where they are preferred."""
         self._at_hand, self._value = self.award, self.best
         freed = self._around_place(int(self._rng.integers(_SMALLEST, int(_REACH) + 1)))
         kept = np.setdiff1d(self._at_hand, freed, assume_unique=True)

@@ -5,7 +5,7 @@ Cycles of moves begin with an empty machine and warm, where a move that loses a 
 and end cold; kinds of cycles take turns, and each turn is twice as long as the one before.
 
 Destroy and repair: some winners leave, and what is free is auctioned again, price by price
-(repair_kernel.py). Where bids are long and hold parts of nodes, one such dive over a third of the
+(repair_kernel.py). Where bids are long and hold parts of nodes, one repair over a third of the
 machine finds what exchanges of a few winners do not.
 
 Swaps: from one award to the next by the bids that add most (swaps.py), where every row is hard.
@@ -24,11 +24,11 @@ import numpy as np
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray, sorted_places
 from . import repair_kernel
 from . import swaps as swap_kernel
-from .compiled_search import Swap, as_lists, compiled_dives, compiled_loop, is_loaded
+from .compiled_search import Swap, as_lists, compiled_loop, compiled_repairs, is_loaded
 from .moves import COUNTS, CYCLE_LENGTH, KEPT, Floats, MoveProblem, MoveState, make_moves
 from .packing import Packing, Worth
-from .repair_kernel import DIVES, Dive, DiveBids, make_dives
-from .search_columns import bids_of, dive_at, first_counters, moves_at, rows_of, swaps_at, weights_of
+from .repair_kernel import REPAIRS, RepairProblem, RepairState, make_repairs
+from .search_columns import bids_of, first_counters, moves_at, repairs_at, rows_of, swaps_at, weights_of
 from .swaps import FAR, make_swaps
 
 #: Moves of the first cycle.
@@ -44,7 +44,7 @@ _AT_ONCE = 256
 _LEAST_COST = 0.002
 
 
-_Columns = TypeVar("_Columns", MoveProblem, MoveState, DiveBids, Dive)
+_Columns = TypeVar("_Columns", MoveProblem, MoveState, RepairProblem, RepairState)
 
 
 class Operator(Protocol):
@@ -249,11 +249,11 @@ def greedy_by(packing: Packing, order: IntArray) -> IntArray:
 
 
 def greedy_award(packing: Packing, worth: Worth, start: IntArray) -> IntArray:
-    """Return the start or a better greedy award, its winners with the bids that they like best.
+    """Return the start or a better greedy award, its winners with the bids that they prefer.
 
     The groups have their turns in the order of the packing, by what their bids are worth, and by
-    how much these are liked; each takes, of those of its bids that still fit, the one worth most,
-    of equals the best liked.
+    how much these are preferred; each takes, of those of its bids that still fit, the one worth
+    most, of equals the most preferred.
     """
     if not len(packing):
         return start
@@ -268,22 +268,22 @@ def greedy_award(packing: Packing, worth: Worth, start: IntArray) -> IntArray:
         rank = np.empty(len(key), np.int64)
         rank[np.argsort(key, kind="stable")] = np.arange(len(key))
         awards.append(greedy_by(packing, by_worth[sorted_places(rank[packing.group[by_worth]])]))
-    return _liked_better(packing, worth, max(awards, key=worth.of))
+    return _more_preferred(packing, worth, max(awards, key=worth.of))
 
 
-def _liked_better(packing: Packing, worth: Worth, award: IntArray) -> IntArray:
-    """Let each winner in turn take a bid of equal worth that it likes better, beside the others."""
+def _more_preferred(packing: Packing, worth: Worth, award: IntArray) -> IntArray:
+    """Let each winner in turn take a bid of equal worth that it prefers, beside the others."""
     used, chosen = packing.use(award), award.copy()
-    value, liked = worth.value, worth.preference
+    value, preference = worth.value, worth.preference
     ends = np.append(packing.first[1:], len(packing))
     for place, bid in enumerate(award.tolist()):
         group = int(np.searchsorted(packing.first, bid, side="right")) - 1
         first, last = int(packing.first[group]), int(ends[group])
         mine = packing.use(np.array([bid]))
         fits = packing.fits(packing.capacity - used + mine)[first:last]
-        fits &= (liked[first:last] > liked[bid]) & (value[first:last] == value[bid])
+        fits &= (preference[first:last] > preference[bid]) & (value[first:last] == value[bid])
         if fits.any():
-            better = first + int(np.argmax(np.where(fits, liked[first:last], -np.inf)))
+            better = first + int(np.argmax(np.where(fits, preference[first:last], -np.inf)))
             used += packing.use(np.array([better])) - mine
             chosen[place] = better
     return np.sort(chosen)
@@ -294,38 +294,38 @@ _REPAIR_CHUNK, _PLAIN_REPAIR_CHUNK = 16, 1
 
 
 class DestroyRepair(ColumnSearch):
-    """The award at hand, the best one met, and dives from one to the next, from the same prices."""
+    """The award at hand, the best one met, and repairs of it, all from the same prices."""
 
-    _bids: DiveBids
+    _bids: RepairProblem
 
     def __init__(self, packing: Packing, worth: Worth, price: FloatArray, start: IntArray, seed: int) -> None:
-        load = lambda: compiled_dives() if is_loaded() else None  # noqa: E731 - asked when wanted
-        super().__init__(worth, start, make_dives, load)
+        load = lambda: compiled_repairs() if is_loaded() else None  # noqa: E731 - asked when wanted
+        super().__init__(worth, start, make_repairs, load)
         self._packing = packing
         self._price = price
-        self._made: Dive | None = None
+        self._made: RepairState | None = None
         self._counter = first_counters(seed, repair_kernel.COUNTS, 0x5EED)
 
     @property
-    def _state(self) -> Dive:
+    def _state(self) -> RepairState:
         if self._made is None:
             self._arrays = bids_of(self._packing, self._worth)
             self._bids = self._formed(self._arrays)
-            self._made = self._formed(dive_at(self.award, self._arrays, self._counter))
+            self._made = self._formed(repairs_at(self.award, self._arrays, self._counter))
         return self._made
 
     def _restart(self) -> None:
         if self._made is not None:
             counter = np.array(self._made.counter)
-            self._made = self._formed(dive_at(self.award, self._arrays, counter))
+            self._made = self._formed(repairs_at(self.award, self._arrays, counter))
 
     def run(self, count: int, is_over: Callable[[], bool]) -> None:
         """Repair so many times, fewer when the time is up; one broken off goes on next time."""
         if not len(self._packing):
             return
         state, chunk = self._state, _REPAIR_CHUNK if self.is_compiled else _PLAIN_REPAIR_CHUNK
-        end, price = state.counter[DIVES] + count, self._numbers(self._price)
-        while state.counter[DIVES] < end and not is_over():
+        end, price = state.counter[REPAIRS] + count, self._numbers(self._price)
+        while state.counter[REPAIRS] < end and not is_over():
             self._loop(self._bids, state, price, chunk if count > 1 else 1)
         self._keep(np.flatnonzero(np.asarray(state.best)))
 

@@ -4,7 +4,7 @@ Jobs come one after another, those that pay most at the prices first; each wins 
 bids, or none. Below a winner only later jobs' bids that still fit are looked at: few where two bids
 seldom fit together. A branch is left where the best of all jobs to come, or what prices still bound
 (bounding.py's Lagrangian, job by job), cannot make an award that counts more than the best so far,
-or as much and is liked more. Where every branch is left that award is proved.
+or as much and is preferred. Where every branch is left that award is proved.
 
 Only indexing, integers and plain sums of floats, as in moves.py: the same lines run over lists in
 plain Python, bit for bit alike.
@@ -25,7 +25,7 @@ class ProofBids(NamedTuple):
     Attributes:
         job: of each bid, ascending, shape (bids,).
         indptr, row, amount: what each bid takes of which row, shape (bids + 1,), (entries,).
-        weight, liked: of each bid, shape (bids,).
+        weight, preference: of each bid, shape (bids,).
         size: what it takes, as shares of rows, shape (bids,).
         gain: what each counts beyond what it pays, in weights, shape (bids,).
     """
@@ -35,7 +35,7 @@ class ProofBids(NamedTuple):
     row: Integers
     amount: Integers
     weight: Integers
-    liked: Floats
+    preference: Floats
     size: Floats
     gain: Floats
 
@@ -47,15 +47,15 @@ class Branch(NamedTuple):
         left: what is free of each row, shape (rows,).
         bid: bids that fit, a level after the other, shape (levels × bids,).
         begins: where each job's bids among them begin, and where the last end; ``most_weight``,
-            ``most_liked``, ``most_gain``: what these jobs and all behind them could add at most;
-            ``top_weight``, ``top_liked``: and one of them; shape (levels × (jobs + 1),).
+            ``most_preference``, ``most_gain``: what these jobs and all behind them could add at
+            most; ``top_weight``, ``top_preference``: and one of them; shape (levels × (jobs + 1),).
         room: what is free, as shares of rows; ``more``: how many of a level's jobs find room
             together, at most: of the first level all of ``levels`` but one; shape (levels,).
         small: the least sizes of jobs, ascending, shape (levels,).
         jobs: how many a level has; ``job``: which of them comes next; ``next``: the bid that is
             tried next; ``taken``: the bid that wins, −1 for none; shape (levels,).
-        weight, liked: of the winners before each level; ``bound``: what rows cost and these gain,
-            shape (levels,).
+        weight, preference: of the winners before each level; ``bound``: what rows cost and these
+            gain, shape (levels,).
         award: the winners of the best award that was found, then −1; its last is 1 once there is
             one, shape (levels,).
     """
@@ -64,10 +64,10 @@ class Branch(NamedTuple):
     bid: Integers
     begins: Integers
     most_weight: Integers
-    most_liked: Floats
+    most_preference: Floats
     most_gain: Floats
     top_weight: Integers
-    top_liked: Floats
+    top_preference: Floats
     room: Floats
     more: Integers
     small: Floats
@@ -76,7 +76,7 @@ class Branch(NamedTuple):
     next: Integers
     taken: Integers
     weight: Integers
-    liked: Floats
+    preference: Floats
     bound: Floats
     award: Integers
 
@@ -110,19 +110,20 @@ def sum_to_come(level: int, bids: ProofBids, branch: Branch) -> None:
     first = level * width_of(branch)
     last, most, kept = first + branch.jobs[level], branch.more[level], 0
     branch.most_weight[last] = branch.top_weight[last] = 0
-    branch.most_liked[last] = branch.most_gain[last] = branch.top_liked[last] = 0.0
+    branch.most_preference[last] = branch.most_gain[last] = branch.top_preference[last] = 0.0
     for job in range(last - 1, first - 1, -1):
-        weight, liked, gain = 0, 0.0, 0.0
+        weight, preference, gain = 0, 0.0, 0.0
         size = bids.size[branch.bid[branch.begins[job]]]
         for place in range(branch.begins[job], branch.begins[job + 1]):
             bid = branch.bid[place]
-            weight, liked = max(weight, bids.weight[bid]), max(liked, bids.liked[bid])
+            weight = max(weight, bids.weight[bid])
+            preference = max(preference, bids.preference[bid])
             gain, size = max(gain, bids.gain[bid]), min(size, bids.size[bid])
         branch.most_weight[job] = branch.most_weight[job + 1] + weight
-        branch.most_liked[job] = branch.most_liked[job + 1] + liked
+        branch.most_preference[job] = branch.most_preference[job + 1] + preference
         branch.most_gain[job] = branch.most_gain[job + 1] + gain
         branch.top_weight[job] = max(branch.top_weight[job + 1], weight)
-        branch.top_liked[job] = max(branch.top_liked[job + 1], liked)
+        branch.top_preference[job] = max(branch.top_preference[job + 1], preference)
         if kept < most or (kept > 0 and size < branch.small[kept - 1]):
             kept = min(kept + 1, most)
             place = kept - 1
@@ -143,7 +144,7 @@ def begin(level: int, bid: int, bids: ProofBids, branch: Branch) -> None:
     """Count what the winners before the next level are with a bid."""
     below = level + 1
     branch.weight[below] = branch.weight[level] + bids.weight[bid]
-    branch.liked[below] = branch.liked[level] + bids.liked[bid]
+    branch.preference[below] = branch.preference[level] + bids.preference[bid]
     branch.bound[below] = branch.bound[level] + bids.gain[bid]
     branch.room[below] = branch.room[level] - bids.size[bid]
     branch.more[below] = branch.more[level] - 1
@@ -176,7 +177,7 @@ def enter(level: int, bid: int, bids: ProofBids, branch: Branch) -> int:
 
 @kernel
 def is_left(
-    level: int, place: int, more: int, branch: Branch, best: int, best_liked: float, slack: float
+    level: int, place: int, more: int, branch: Branch, best: int, best_preference: float, slack: float
 ) -> bool:
     """Return whether some jobs bring the winners before a level nothing better.
 
@@ -186,7 +187,7 @@ def is_left(
         more: of them find room at most.
         branch: the branch.
         best: what the best award counts.
-        best_liked: how much it is liked.
+        best_preference: its sum of preferences.
         slack: what the bounds by prices may have lost in floats.
     """
     weight = branch.weight[level] + min(branch.most_weight[place], more * branch.top_weight[place])
@@ -195,8 +196,8 @@ def is_left(
         return True
     if weight > best and bound >= best + 1:
         return False
-    liked = branch.liked[level] + min(branch.most_liked[place], more * branch.top_liked[place])
-    return liked <= best_liked + _EQUAL
+    most = min(branch.most_preference[place], more * branch.top_preference[place])
+    return branch.preference[level] + most <= best_preference + _EQUAL
 
 
 @kernel
@@ -208,14 +209,16 @@ def keep(level: int, branch: Branch) -> None:
 
 
 @kernel
-def prove(bids: ProofBids, branch: Branch, best: int, best_liked: float, slack: float, looks: int) -> bool:
+def prove(
+    bids: ProofBids, branch: Branch, best: int, best_preference: float, slack: float, looks: int
+) -> bool:
     """Return whether all branches could be left: none beats ``branch.award`` or the award at hand.
 
     Args:
         bids: all of them.
         branch: the first: ``left``, ``bound[0]``, ``room[0]``, ``more``, level 0's bids are set.
         best: what the award at hand counts.
-        best_liked: how much it is liked.
+        best_preference: its sum of preferences.
         slack: what the bounds by prices may have lost in floats.
         looks: at bids, at most about so many.
     """
@@ -233,7 +236,7 @@ def prove(bids: ProofBids, branch: Branch, best: int, best_liked: float, slack: 
         if at < branch.begins[behind]:
             branch.next[level] = at + 1
             begin(level, branch.bid[at], bids, branch)
-            if is_left(level + 1, behind, more - 1, branch, best, best_liked, slack):
+            if is_left(level + 1, behind, more - 1, branch, best, best_preference, slack):
                 continue
             looked += enter(level, branch.bid[at], bids, branch)
             below, job = level + 1, 0
@@ -242,11 +245,11 @@ def prove(bids: ProofBids, branch: Branch, best: int, best_liked: float, slack: 
             # It wins with none.
             job += 1
             branch.job[level] = job
-        if is_left(below, behind, more, branch, best, best_liked, slack):
+        if is_left(below, behind, more, branch, best, best_preference, slack):
             if below == level:
                 branch.job[level] = branch.jobs[level]
         elif job == branch.jobs[below]:
-            best, best_liked = branch.weight[below], branch.liked[below]
+            best, best_preference = branch.weight[below], branch.preference[below]
             keep(below, branch)
         else:
             level = below

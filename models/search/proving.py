@@ -94,13 +94,13 @@ def _searched(
     branch = _first(packing, of, float((packing.capacity * price).sum()) / unit)
     if branch is None:
         return award, False
-    best, liked = worth.of(award)
+    best, preference = worth.of(award)
     # As bounds by prices are rounded elsewhere: more than floats can lose.
     slack = 1e-9 * (float(np.abs(of.gain).max()) + abs(float(branch.bound[0]))) + 1e-6
     compiled = compiled_proofs() if is_loaded() and not is_large else None
     if compiled is None:
         of, branch = as_lists(of), as_lists(branch)
-    proved = (compiled or prove)(of, branch, best, liked, slack, looks)
+    proved = (compiled or prove)(of, branch, best, preference, slack, looks)
     taken = np.array(branch.award, np.int64)
     if taken[-1] == 1:
         award = np.sort(bids[order[taken[:-1][taken[:-1] >= 0]]])
@@ -230,7 +230,7 @@ def _bids(packing: Packing, worth: Worth, order: IntArray, weight: IntArray, gai
         row=row,
         amount=amount,
         weight=weight[order],
-        liked=worth.preference[order],
+        preference=worth.preference[order],
         size=_costs(packing, order, 1.0 / np.maximum(packing.capacity, 1)),
         gain=gain,
     )
@@ -259,13 +259,13 @@ def _first(packing: Packing, bids: ProofBids, bound: float) -> Branch | None:
         room=room * first,
         most_weight=np.zeros(levels * width, weights),
         top_weight=np.zeros(levels * width, weights),
-        most_liked=np.zeros(levels * width),
+        most_preference=np.zeros(levels * width),
         most_gain=np.zeros(levels * width),
-        top_liked=np.zeros(levels * width),
+        top_preference=np.zeros(levels * width),
         job=np.zeros(levels, np.int64),
         next=np.zeros(levels, np.int64),
         more=np.full(levels, more),
         weight=np.zeros(levels, weights),
-        liked=np.zeros(levels),
+        preference=np.zeros(levels),
         small=np.zeros(levels),
     )

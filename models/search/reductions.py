@@ -160,7 +160,7 @@ class _Reducing:
         self.weight, self.offset = weight, 0
         self.alive: BoolArray = np.ones(count, np.bool_)
         self.gone: list[_Gone] = []
-        self._liked = preference
+        self._preference = preference
         # What a simplicial bid lends is its weight: of two objectives it could lend but one.
         self._may_lend = not preference.any()
         self._excludes = excludes
@@ -194,9 +194,9 @@ class _Reducing:
 
     def _dominated(self, bid: int, rivals: IntArray) -> IntArray:
         """Return which rivals are worth no more and exclude whatever the bid excludes."""
-        weight, liked = self.weight, self._liked
+        weight, preference = self.weight, self._preference
         no_more = (weight[rivals] < weight[bid]) | (
-            (weight[rivals] == weight[bid]) & (liked[rivals] <= liked[bid])
+            (weight[rivals] == weight[bid]) & (preference[rivals] <= preference[bid])
         )
         could = rivals[no_more & (self._rivals[rivals] >= self._rivals[bid])]
         self._left -= (len(could) + 1) * self._words.shape[1]

@@ -10,11 +10,11 @@ from . import repair_kernel, swaps
 from .bounding import runs_of
 from .moves import (
     BEST,
-    BEST_LIKED,
+    BEST_PREFERENCE,
     COMPLETED,
     DEPTH,
     KEPT,
-    LIKED,
+    PREFERENCE,
     RANDOM,
     THRESHOLDS,
     TOTAL,
@@ -23,7 +23,7 @@ from .moves import (
 )
 from .packing import EXACT_SUM, Packing, Worth
 from .reductions import MOST_BIDS
-from .repair_kernel import Dive, DiveBids
+from .repair_kernel import RepairProblem, RepairState
 from .swaps import Swaps
 
 #: Preferences are compared in billionths.
@@ -69,7 +69,7 @@ def rows_of(packing: Packing, worth: Worth) -> MoveProblem:
         wanted=amount[order],
         room=sums_before(most),
         weight=weight,
-        liked=liked_of(worth),
+        preference=preferences_of(worth),
         pool=np.flatnonzero(np.bincount(too_much, minlength=bids) == 0),
         own=own,
         threshold=-np.log((np.arange(THRESHOLDS) + 0.5) / THRESHOLDS),
@@ -105,7 +105,7 @@ def moves_at(packing: Packing, award: IntArray, shape: MoveProblem, counter: Int
     # Bids that want more than there is never fit.
     excluded += ~np.isin(np.arange(bids), shape.pool)
     counter[TOTAL] = counter[BEST] = np.asarray(shape.weight)[award].sum()
-    counter[LIKED] = counter[BEST_LIKED] = np.asarray(shape.liked)[award].sum()
+    counter[PREFERENCE] = counter[BEST_PREFERENCE] = np.asarray(shape.preference)[award].sum()
     return MoveState(
         left=left,
         place=by_row[:-1] + np.bincount(row_of[is_short], minlength=rows),
@@ -168,10 +168,10 @@ def first_counters(seed: int, count: int, sequence: int) -> IntArray:
     return counter
 
 
-def bids_of(packing: Packing, worth: Worth) -> DiveBids:
-    """Return what dives read (repair_kernel.py)."""
+def bids_of(packing: Packing, worth: Worth) -> RepairProblem:
+    """Return what repairs read (repair_kernel.py)."""
     runs = runs_of(packing)
-    columns = DiveBids(
+    columns = RepairProblem(
         ends=runs.ends,
         first=runs.first,
         end=runs.end,
@@ -179,30 +179,29 @@ def bids_of(packing: Packing, worth: Worth) -> DiveBids:
         job=packing.job,
         place=packing.places(),
         weight=weights_of(worth),
-        liked=liked_of(worth),
+        preference=preferences_of(worth),
         value=worth.value,
         capacity=packing.capacity,
     )
     # Another layout would be another type to compile for.
-    return DiveBids(*map(np.ascontiguousarray, columns))
+    return RepairProblem(*map(np.ascontiguousarray, columns))
 
 
-def dive_at(award: IntArray, bids: DiveBids, counter: IntArray) -> Dive:
-    """Return the state in which no dive is under way, at an award that fits (bids, ascending).
+def repairs_at(award: IntArray, bids: RepairProblem, counter: IntArray) -> RepairState:
+    """Return the state in which no repair is under way, at an award that fits (bids, ascending).
 
     ``counter`` holds what the counters are but for the award's.
     """
     count, rows = len(bids.weight), len(bids.capacity) + 1
     won = np.zeros(count, np.int64)
     won[award] = 1
-    counter[repair_kernel.HAND] = counter[repair_kernel.BEST] = np.asarray(bids.weight)[award].sum()
-    counter[repair_kernel.HAND_LIKED] = counter[repair_kernel.BEST_LIKED] = np.asarray(bids.liked)[
-        award
-    ].sum()
+    counter[[repair_kernel.CURRENT, repair_kernel.BEST]] = np.asarray(bids.weight)[award].sum()
+    preference = np.asarray(bids.preference)[award].sum()
+    counter[[repair_kernel.CURRENT_PREFERENCE, repair_kernel.BEST_PREFERENCE]] = preference
     counter[repair_kernel.LIVE] = -1
-    return Dive(
+    return RepairState(
         won=won,
-        hand=won.copy(),
+        current=won.copy(),
         best=won.copy(),
         held=np.zeros(int(np.max(bids.job, initial=-1)) + 1, np.int64),
         price=np.zeros(rows),
@@ -255,7 +254,7 @@ def weights_of(worth: Worth) -> IntArray:
     return np.array([weight >> shift for weight in worth.weights], np.int64)
 
 
-def liked_of(worth: Worth) -> IntArray:
+def preferences_of(worth: Worth) -> IntArray:
     """Return preferences as integers."""
-    liked: IntArray = np.rint(worth.preference * _BILLION).astype(np.int64)
-    return liked
+    preference: IntArray = np.rint(worth.preference * _BILLION).astype(np.int64)
+    return preference

@@ -46,8 +46,8 @@ class SearchParameters:
             same in counted steps; there are no repairs then (docs/decisions/0070).
         swap_turn: the place among ``auction_every`` steps, from 0 on, at which swaps have their turn
             (clock); there are none if it is as large as that.
-        prefer_every: of so many steps one betters preference. Without it: one of 15 awards is liked
-            less.
+        prefer_every: of so many steps one betters preference. Without it: one of 15 awards is less
+            preferred.
         merge_every: of so many steps one looks for the best award of all winners of several awards.
             Without it: the same in 40 steps, of which one is a merge; in 120 up to 0.23 % less.
         whole_at_once: bids that HiGHS is given whole at first (clock; counted, from ``first_whole`` on).

@@ -45,7 +45,7 @@ def played(of: ClusterWorkload, *, thinned: bool, reserve: int, window: int = 10
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decide, "MANY", 0)
         if not thinned:
-            patch.setattr(decide, "not_too_many_alike", lambda _, could_start, *__, **___: could_start)
+            patch.setattr(decide, "cap_identical_jobs", lambda _, could_start, *__, **___: could_start)
         run = NodeKernel(of, machine, NodeAuction(machine, options), NodeQueue()).played()
     assert len(run.played) + len(run.never) == len(of.jobs)
     return {one.demand.job.id: (one.start_s, one.allocation.nodes.tolist()) for one in run.played.values()}

@@ -1,4 +1,4 @@
-"""Dives: awards that fit, never a worse one, the same for the same seed, better than greedy orders."""
+"""Repairs: awards that fit, never a worse one, the same for the same seed, better than greedy orders."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from support.packings import NOTHING, best_by_force, is_sound, random_packing, s
 from aucsched.models.search import operators
 from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.bounding import find_prices, runs_of
-from aucsched.models.search.compiled_search import Dives, as_lists, compiled_dives
+from aucsched.models.search.compiled_search import Repairs, as_lists, compiled_repairs
 from aucsched.models.search.moves import RANDOM
 from aucsched.models.search.operators import DestroyRepair, greedy_by
 from aucsched.models.search.packing import Packing, Worth
-from aucsched.models.search.repair_kernel import COUNTS, DIVES, Dive, make_dives
-from aucsched.models.search.search_columns import bids_of, dive_at
+from aucsched.models.search.repair_kernel import COUNTS, REPAIRS, RepairState, make_repairs
+from aucsched.models.search.search_columns import bids_of, repairs_at
 from aucsched.models.search.search_parameters import SearchLimits
 
 SEEDS = st.integers(0, 10**6)
@@ -55,41 +55,41 @@ def test_what_runs_cost_and_take_is_what_their_entries_do(seed: int) -> None:
 
 @given(SEEDS)
 @settings(max_examples=30, deadline=None)
-def test_dives_fit_and_never_lose_the_best(seed: int) -> None:
+def test_repairs_fit_and_never_lose_the_best(seed: int) -> None:
     packing, worth = random_packing(seed, jobs=5)
-    dive = DestroyRepair(packing, worth, np.zeros(len(packing.capacity)), NOTHING, seed)
-    reached = dive.best
+    repair = DestroyRepair(packing, worth, np.zeros(len(packing.capacity)), NOTHING, seed)
+    reached = repair.best
     for _ in range(60):
-        dive.run(1, lambda: False)
-        assert is_sound(packing, dive.award)
-        assert dive.best == worth.of(dive.award) >= reached
-        reached = dive.best
+        repair.run(1, lambda: False)
+        assert is_sound(packing, repair.award)
+        assert repair.best == worth.of(repair.award) >= reached
+        reached = repair.best
     assert reached[0] <= best_by_force(packing, worth)[0]
 
 
-def test_a_dozen_dives_are_better_than_greedy_and_the_same_again() -> None:
+def test_a_dozen_repairs_are_better_than_greedy_and_the_same_again() -> None:
     for seed in range(5):
         packing, worth = intervals(seed)
         price = find_prices(packing, worth.value, 0.0, 80, lambda: False).price
         greedy = greedy_by(packing, np.argsort(-(worth.value - packing.cost(price)), kind="stable"))
         found = []
         for _ in range(2):
-            dive = DestroyRepair(packing, worth, price, greedy, seed)
+            repair = DestroyRepair(packing, worth, price, greedy, seed)
             for _ in range(12):
-                dive.run(1, lambda: False)
-            found.append(dive.award.tolist())
+                repair.run(1, lambda: False)
+            found.append(repair.award.tolist())
         assert found[0] == found[1]
-        assert worth.of(dive.award)[0] > worth.of(greedy)[0]
+        assert worth.of(repair.award)[0] > worth.of(greedy)[0]
 
 
-def made(loop: Dives, packing: Packing, worth: Worth, seed: int, takings: list[int]) -> Dive:
-    """Return where dives end that were called so often, for so many takings each."""
+def made(loop: Repairs, packing: Packing, worth: Worth, seed: int, takings: list[int]) -> RepairState:
+    """Return where repairs end that were called so often, for so many takings each."""
     price = np.random.default_rng(seed).random(len(packing.capacity)) * 1e3
     counter = np.zeros(COUNTS, np.int64)
     counter[RANDOM] = seed
     arrays = bids_of(packing, worth)
-    state = dive_at(NOTHING, arrays, counter)
-    if loop is make_dives:
+    state = repairs_at(NOTHING, arrays, counter)
+    if loop is make_repairs:
         arrays, state = as_lists(arrays), as_lists(state)
     for some in takings:
         loop(arrays, state, price, some)
@@ -98,17 +98,17 @@ def made(loop: Dives, packing: Packing, worth: Worth, seed: int, takings: list[i
 
 @given(SEEDS)
 @settings(max_examples=30, deadline=None)
-def test_dives_are_the_same_compiled_and_not_and_however_they_are_cut(seed: int) -> None:
-    loop = compiled_dives()
+def test_repairs_are_the_same_compiled_and_not_and_however_they_are_cut(seed: int) -> None:
+    loop = compiled_repairs()
     assert loop is not None
     for packing, worth in (random_packing(seed, jobs=6), intervals(seed, 15, 30)):
         compiled = made(loop, packing, worth, seed, [90])
-        plain = made(make_dives, packing, worth, seed, [1, 30, 7, 0, 52])
+        plain = made(make_repairs, packing, worth, seed, [1, 30, 7, 0, 52])
         for name, column in compiled._asdict().items():
             assert np.array_equal(column, np.asarray(getattr(plain, name))), name
 
 
-def test_a_dive_that_is_broken_off_changes_nothing_and_goes_on() -> None:
+def test_a_repair_that_is_broken_off_changes_nothing_and_goes_on() -> None:
     packing, worth = intervals(0)
     price = np.zeros(len(packing.capacity))
     whole, broken = (DestroyRepair(packing, worth, price, NOTHING, 0) for _ in range(2))
@@ -118,27 +118,27 @@ def test_a_dive_that_is_broken_off_changes_nothing_and_goes_on() -> None:
     asked = iter(range(10**6))
     for _ in range(200):
         broken.run(1, lambda: next(asked) % 3 > 0)
-        if broken._state.counter[DIVES] == 4:  # noqa: SLF001 - how many dives have ended
+        if broken._state.counter[REPAIRS] == 4:  # noqa: SLF001 - how many repairs have ended
             break
-    assert broken._state.counter[DIVES] == whole._state.counter[DIVES] == 4  # noqa: SLF001 - the same
+    assert broken._state.counter[REPAIRS] == whole._state.counter[REPAIRS] == 4  # noqa: SLF001 - the same
     assert broken.award.tolist() == whole.award.tolist() != []
 
 
-def test_every_dive_ends_with_an_award_that_nothing_fits_beside() -> None:
+def test_every_repair_ends_with_an_award_that_nothing_fits_beside() -> None:
     packing, worth = intervals(1)
-    dive = DestroyRepair(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 0)
-    dive.run(1, lambda: False)
-    left = packing.capacity - packing.use(dive.award)
-    losers = ~np.isin(packing.job, packing.job[dive.award])
-    assert len(dive.award)
+    repair = DestroyRepair(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 0)
+    repair.run(1, lambda: False)
+    left = packing.capacity - packing.use(repair.award)
+    losers = ~np.isin(packing.job, packing.job[repair.award])
+    assert len(repair.award)
     assert not (packing.fits(left) & losers).any()
 
 
-def test_a_search_with_dives_finds_the_same_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert compiled_dives() is not None
+def test_a_search_with_repairs_finds_the_same_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compiled_repairs() is not None
     packing, worth = intervals(2, 110, 200)
     limits = SearchLimits(deadline=None, steps=24, seed=1, clock=lambda: 0.0, solves=False)
-    dived: list[bool] = []
+    repaired: list[bool] = []
 
     def found() -> list[int]:
         contest = AnytimeSearch(packing, scaled(worth), NOTHING, limits).run()
@@ -146,13 +146,13 @@ def test_a_search_with_dives_finds_the_same_without_numba(monkeypatch: pytest.Mo
 
     ran = DestroyRepair.run
 
-    def run(self: DestroyRepair, dives: int, is_over: Callable[[], bool]) -> None:
-        ran(self, dives, is_over)
-        dived.append(not self.is_compiled)
+    def run(self: DestroyRepair, repairs: int, is_over: Callable[[], bool]) -> None:
+        ran(self, repairs, is_over)
+        repaired.append(not self.is_compiled)
 
     monkeypatch.setattr(DestroyRepair, "run", run)
     compiled = found()
     monkeypatch.setattr(operators, "is_loaded", lambda: False)
     monkeypatch.setattr(operators, "compiled_loop", lambda: None)
     assert found() == compiled
-    assert sorted(set(dived)) == [False, True]
+    assert sorted(set(repaired)) == [False, True]
