@@ -5,7 +5,6 @@ award is the same whoever holds them. One whose process dies is held here. Dask 
 is kept off standard error.
 """
 
-import copyreg
 import logging
 import sys
 import time
@@ -18,7 +17,6 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from multiprocessing import current_process
 from threading import Lock
-from types import MappingProxyType
 from typing import Any
 
 from ...bidgen.first_fit import Cluster
@@ -29,14 +27,6 @@ from ...models.winners.spawning import search_processes, spawning
 from ..attempt import attempt
 from ..options import StepOptions
 from ..strategies import AttemptResult
-
-
-def _unchanging(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
-    return MappingProxyType(mapping)
-
-
-# Jobs hold mappings that nobody can change, which pickle does not know: they travel as copies.
-copyreg.pickle(MappingProxyType, lambda mapping: (_unchanging, (dict(mapping),)))
 
 #: A Dask worker may have several threads; auctions and runs in one process come one after another.
 ONE_AT_A_TIME = Lock()

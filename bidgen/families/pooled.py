@@ -6,7 +6,6 @@ a balance there are none.
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 import numpy as np
 
@@ -149,8 +148,8 @@ class SharePool(ResourcePool):
         shapes: the shape's name of each job that has a share, by the job's id.
     """
 
-    rooms: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    shapes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    rooms: Mapping[str, int] = field(default_factory=dict)
+    shapes: Mapping[str, str] = field(default_factory=dict)
 
     family = _SHARES
     reason = Reason.SHARE

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copyreg
 import json
 import os
+import pickle
 import time
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -11,6 +13,7 @@ from multiprocessing import current_process
 from pathlib import Path
 from random import Random
 from threading import Thread
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,7 @@ from support.dask_cluster import Cluster, dask_cluster
 
 from aucsched import OptionError, Schedule, schedule
 from aucsched.auction.explain.comparison import first_fit_by_priority
+from aucsched.bidgen.families.pooled import SharePool
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.native.cluster_file import parse_snapshot
 from aucsched.models.winners import spawning
@@ -163,6 +167,11 @@ def test_parts_in_several_processes_give_the_same_award() -> None:
     assert together.started == alone.started
     assert together.pending == alone.pending
     assert together.objective == alone.objective
+
+
+def test_what_processes_are_sent_is_pickled_without_a_pickler_of_ours() -> None:
+    assert MappingProxyType not in copyreg.dispatch_table
+    assert pickle.loads(pickle.dumps(SharePool())).is_empty  # noqa: S301 - our own
 
 
 def test_a_daemonic_process_is_told_that_it_starts_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
