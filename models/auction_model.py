@@ -393,7 +393,12 @@ class Aucsched2(LinearAuction):
 
 
 class Aucsched3(AuctionModel):
-    """Maximise Σ (P_j − β·K_ji)·b_i: equations (6.1)-(6.7)."""
+    """Maximise Σ (P_j − β·K_ji)·b_i: equations (6.1)-(6.7).
+
+    ``one_bid_per_job`` is (6.2). ``capacities`` is (6.3) for cores and (6.4) for gres: a row for
+    each cell of bidgen/families/on_nodes.py. By default two stages maximise Σ P_j·b_i, then
+    Σ (3 − K_ji)·b_i (``preferences``); ``paper_weights`` is the sum above.
+    """
 
     name = "aucsched3"
     presets: Mapping[str, Mapping[str, Any]] = {

@@ -129,6 +129,12 @@ class Ipsched(Model):
         none = np.zeros(len(given.table))
         return none, none
 
+    @classmethod
+    def cannot_place(cls, demand: object) -> str:
+        """Return which networks' rules it lacks for a demand's nodes, empty if none."""
+        is_on_units = isinstance(demand, Demand) and (demand.in_units or demand.contiguous)
+        return "ipsched has no blocks, rings or three-dimensional tori" if is_on_units else ""
+
     def create_variables(self) -> None:
         """Binaries s of each option, and t and x of each option and node."""
         self.topology = self.given.topology

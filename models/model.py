@@ -138,6 +138,10 @@ class RelaxedBids(NamedTuple):
 class Model(ABC):
     """A model of the thesis over one window's bids; families of capacities are bidgen/families'.
 
+    By default the program is solved in two stages: the first maximises the sum of priorities
+    (``first_weights``); the second keeps this sum and maximises ``preference()``. With
+    weights=paper HiGHS maximises ``printed()`` at once, the sum that the thesis prints.
+
     Attributes:
         name: as it is asked for.
         caps: MAXBIDS and MAXBIDSPERJOB by default (Soner, chapter 4).
@@ -238,9 +242,8 @@ class Model(ABC):
     @classmethod
     def cannot_place(cls, demand: object) -> str:
         """Return which networks' rules the model lacks for a demand's nodes, empty if none."""
-        is_on_units = isinstance(demand, Demand) and (demand.in_units or demand.contiguous)
-        lacking = is_on_units and not cls.has_bids
-        return f"{cls.name} has no blocks, rings or three-dimensional tori" if lacking else ""
+        del demand
+        return ""
 
     @classmethod
     def check_size(cls, jobs: int, nodes: int) -> None:
@@ -272,7 +275,10 @@ class Model(ABC):
         """Yield columns by name, with their jobs, cores (empty: the program deals them), nodes."""
 
     def maximise(self) -> None:
-        """Σ w·x of the first variables, w by priorities alone: (3.1), (5.1), (6.1), first stage."""
+        """Σ w·x of the first variables, w by priorities alone: (3.1), (5.1), (6.1), first stage.
+
+        The second stage, or the printed objective in place of both, comes with the solve.
+        """
         weights = map(float, self.first_weights)
         self.problem.setObjective(LpAffineExpression(list(zip(self.variables, weights, strict=False))))
 

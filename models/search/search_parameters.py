@@ -1,6 +1,9 @@
 """What a search is given, its limits and the numbers that steer it, and what it gives back.
 
-The numbers are one record that a caller can change and results can name.
+The numbers are one record that a caller can change and results can name. They say which operator
+works when, for how long, and what HiGHS and branch and bound are given. Constants of the modules
+are no parameters: they are places in the columns of compiled kernels, numbers that a kernel compiles
+in, bounds of memory, or numbers of one operator that were measured together.
 """
 
 from collections.abc import Callable, Mapping
