@@ -128,9 +128,7 @@ def solve_exactly(instance: AuctionInstance) -> AttemptResult:
     asked = bids.table if options.auction.has_bids else answer.table
     sound = _sound(answer, asked, cluster)
     if len(sound) < len(answer.chosen):
-        kept = np.repeat(np.isin(np.arange(len(asked)), sound), asked.lengths)
-        table = answer.table.with_cores(np.where(kept, answer.table.cores, asked.cores))
-        answer = replace(answer, table=table, chosen=sound)
+        answer = replace(answer, table=asked.with_cores(sound, answer.table.cores), chosen=sound)
         proved, status = False, SolverStatus.FEASIBLE_AT_LIMIT
     if not proved and options.weights == "lexicographic" and options.auction.has_bids:
         answer = replace(answer, chosen=greedy(answer.table, cluster, answer.chosen.tolist()))
@@ -162,9 +160,7 @@ def _proved(instance: AuctionInstance) -> AttemptResult | None:
         return None
     (won, amounts), table = found, bids.table
     if amounts is not None:
-        wins = np.repeat(np.isin(np.arange(len(table)), won), table.lengths)
-        cores = relaxed.cores + amounts.astype(np.int64)
-        table = table.with_cores(np.where(wins, cores, table.cores))
+        table = table.with_cores(won, relaxed.cores + amounts.astype(np.int64))
     return AttemptResult(
         bids=bids,
         answer=Answer(table=table, chosen=won, objective=options.objective, preference=shown),

@@ -108,8 +108,9 @@ class BidTable:
         """Return the cores of each bid over all its nodes, shape (bids,)."""
         return sums_of(self.cores, self.indptr)
 
-    def with_cores(self, cores: IntArray) -> "BidTable":
-        """Return the table with other cores on its entries; memory for each core follows."""
+    def with_cores(self, bids: IntArray, cores: IntArray) -> "BidTable":
+        """Return the table with ``cores`` (entries,) for some bids; memory for each core follows."""
+        cores = np.where(np.repeat(np.isin(np.arange(len(self)), bids), self.lengths), cores, self.cores)
         memory = self.memory
         if memory is not None:
             job = np.repeat(self.job, self.lengths)

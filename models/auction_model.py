@@ -359,9 +359,8 @@ class Aucsched1(LinearAuction):
         bids, entries = len(self.bids), len(self.table.node)
         found = super().answer(values)
         beyond = np.round(values[bids + entries :]).astype(np.int64)
-        won = np.repeat(np.isin(np.arange(bids), found.chosen), self.table.lengths)
-        cores = np.where(won, self._unit * (self._least + beyond), self.table.cores)
-        return replace(found, table=self.table.with_cores(cores))
+        cores = self._unit * (self._least + beyond)
+        return replace(found, table=self.table.with_cores(found.chosen, cores))
 
 
 def _units(table: BidTable, columns: Columns) -> tuple[BoolArray, IntArray, IntArray, IntArray]:

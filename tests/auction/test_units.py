@@ -216,7 +216,7 @@ def test_a_job_alone_on_a_block_needs_its_memory_on_its_own_nodes_only() -> None
     table = generate_bids(
         (demand,), Cluster(columns=state.columns, topology=state.topology), BidOptions()
     ).table
-    dealt = table.with_cores(table.cores)
+    dealt = table.with_cores(np.arange(len(table)), table.cores)
     assert table.memory is not None
     assert dealt.memory is not None
     assert dealt.memory.tolist() == table.memory.tolist() == [2000, 0]
