@@ -109,8 +109,9 @@ class BidTable:
         return sums_of(self.cores, self.indptr)
 
     def with_cores(self, bids: IntArray, cores: IntArray) -> "BidTable":
-        """Return the table with ``cores`` (entries,) for some bids; memory for each core follows."""
-        cores = np.where(np.repeat(np.isin(np.arange(len(self)), bids), self.lengths), cores, self.cores)
+        """Return the table with ``cores`` (entries,) for some bids; memory of cores follows."""
+        changed = np.isin(np.arange(len(self)), bids)
+        cores = np.where(np.repeat(changed, self.lengths), cores, self.cores)
         memory = self.memory
         if memory is not None:
             job = np.repeat(self.job, self.lengths)

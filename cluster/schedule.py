@@ -179,7 +179,7 @@ class Schedule(Copied, Tabular):
     ``window`` is that of the award; ``next_window`` how many jobs the next step should consider:
     half as many after a limit without a proof, twice as many after a proof, never more than asked
     for. Of an ``Auction``'s award the reasons in ``pending`` are found when they are first read.
-    ``search_parameters`` are those that are not the defaults, by name.
+    ``search_parameters`` are those that were changed, by name; the file has them only if there are.
 
     Examples:
         >>> import aucsched
@@ -203,11 +203,7 @@ class Schedule(Copied, Tabular):
     search_parameters: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the schedule file's content as plain dicts, lists, numbers and text.
-
-        ``search_parameters`` is a member only where some were changed.
-        """
-        steering = {"search_parameters": dict(self.search_parameters)} if self.search_parameters else {}
+        """Return the schedule file's content as plain dicts, lists, numbers and text."""
         return {
             "format": FORMAT,
             "model": self.model,
@@ -222,7 +218,7 @@ class Schedule(Copied, Tabular):
             },
             "sizes": document_of(self.sizes),
             "seconds": document_of(self.seconds),
-            **steering,
+            **({"search_parameters": dict(self.search_parameters)} if self.search_parameters else {}),
         }
 
     @property

@@ -50,7 +50,7 @@ def winners(began: float | None, /, file: str, export: str | None, out: Output, 
         raise OptionError(f"export: {export!r} ends in neither {' nor '.join(EXPORTS)}")
     rounded = options.pop("round")
     check_options(**options)
-    parameters = parameters_of(options.pop("search_parameters"), "search_parameters")
+    options["parameters"] = parameters_of(options.pop("search_parameters"), "search_parameters")
     # How long another program writes is not the command's time.
     began = None if file == "-" else entered if began is None else began
     auction = load_auction(file, rounded=rounded)
@@ -60,9 +60,7 @@ def winners(began: float | None, /, file: str, export: str | None, out: Output, 
         in_floats = adds_floats(options["strategy"], options["work_limit"])
         instance = read_instance(auction.bids, auction.capacities, auction.groups, in_floats=in_floats)
         _note_slow_reading(began, options)
-        found = winners_of(
-            instance, second=auction.second or None, parameters=parameters, began=began, **options
-        )
+        found = winners_of(instance, second=auction.second or None, began=began, **options)
     if export:
         export_instance(instance, tuple(f"bid{number}" for number in auction.numbers), export)
 

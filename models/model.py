@@ -275,10 +275,7 @@ class Model(ABC):
         """Yield columns by name, with their jobs, cores (empty: the program deals them), nodes."""
 
     def maximise(self) -> None:
-        """Σ w·x of the first variables, w by priorities alone: (3.1), (5.1), (6.1), first stage.
-
-        The second stage, or the printed objective in place of both, comes with the solve.
-        """
+        """Σ w·x of the first variables, w by priorities alone: (3.1), (5.1), (6.1), first stage."""
         weights = map(float, self.first_weights)
         self.problem.setObjective(LpAffineExpression(list(zip(self.variables, weights, strict=False))))
 

@@ -191,8 +191,8 @@ class AnytimeSearch:
             return True
         if not self._proved:
             return False
-        is_tired = since > self._tuned.patience
-        return self._is_most_preferred or self._cannot_be_preferred_more() or is_tired
+        is_best = self._is_most_preferred or self._cannot_be_preferred_more()
+        return is_best or since > self._tuned.patience
 
     def _cannot_be_preferred_more(self) -> bool:
         """Return whether every job that bids wins, each with its most preferred bid."""
@@ -236,14 +236,15 @@ class AnytimeSearch:
 
     def _add_swaps(self) -> None:
         """Give swaps turns, after those of merges: where a clock counts, and every row is hard."""
-        every, place, share = self._tuned.auction_every, self._tuned.swap_turn, self._tuned.swap_share
-        if self._limits.counts_steps or self._repairs or place >= every:
+        tuned, limits, exchanging = self._tuned, self._limits, self._exchanging
+        every, place = tuned.auction_every, tuned.swap_turn
+        if limits.counts_steps or self._repairs or place >= every:
             return
-        exchanging = self._exchanging
         loop, sets = compiled_swaps() if exchanging.is_compiled else None, exchanging.sets
         if loop is not None and sets is not None:
-            swapping = Swapping(loop, sets, self._worth, exchanging.gain, self.award, self._limits.seed)
-            is_due, budget = lambda number: number % every == place, partial(self._its_share, share=share)
+            swapping = Swapping(loop, sets, self._worth, exchanging.gain, self.award, limits.seed)
+            budget = partial(self._its_share, share=tuned.swap_share)
+            is_due = lambda number: number % every == place  # noqa: E731 - a line
             self._turns.insert(2, Turn(is_due, swapping, swapping.run, budget))
             self._swapping = swapping
 
@@ -314,10 +315,11 @@ class AnytimeSearch:
         found, is_best = best_among(
             self._packing, self._worth, self.award, alive, self._bounding.price, may_wait=self._may_wait
         )
+        self._offer(found)
         if is_best:
-            self._take_best(found)
-        else:
-            self._offer(found)
+            self._bounding.take(self.best[0])
+            self._bounding.alive[:] = False
+            self._is_most_preferred = True
 
     @property
     def _alive(self) -> IntArray:
@@ -328,13 +330,6 @@ class AnytimeSearch:
         """Take what is proved over such bids: those that were left out are in no better award."""
         self._bounding.take(None if solution.bound is None else max(solution.bound, self.best[0]))
         self._is_most_preferred |= solution.status is SolverStatus.OPTIMAL
-
-    def _take_best(self, award: IntArray) -> None:
-        """Take an award that is proved the best."""
-        self._offer(award)
-        self._bounding.take(self.best[0])
-        self._bounding.alive[:] = False
-        self._is_most_preferred = True
 
     def _solved(self, bids: IntArray, share: float, checks: int | None) -> WindowSolution:
         """Give HiGHS the program over some bids, from the award at hand, and take what it finds."""
@@ -360,7 +355,7 @@ class AnytimeSearch:
         """Give HiGHS the likeliest bids, as many as are a small program, unless it had any."""
         if not self._is_built:
             tuned = self._tuned
-            self._solve_most(np.ones(len(self._packing)), tuned.whole_counted, 1.0, tuned.first_whole)
+            self._build(np.ones(len(self._packing)), tuned.whole_counted, 1.0, tuned.first_whole)
 
     def _finish(self) -> None:
         """With the rest of the time, give HiGHS the bids that could beat it, or the likeliest."""
@@ -374,9 +369,9 @@ class AnytimeSearch:
         # A proved sum of weights is not worth the whole limit: only preference is still open.
         share = tuned.preference_share if self._proved else 1.0
         most = max(1, int(tuned.stated_share * limits.left_s() / tuned.stated_entry_s))
-        self._solve_most(np.diff(self._packing.indptr), most, share, None)
+        self._build(np.diff(self._packing.indptr), most, share, None)
 
-    def _solve_most(self, size: IntArray | FloatArray, most: int, share: float, checks: int | None) -> None:
+    def _build(self, size: IntArray | FloatArray, most: int, share: float, checks: int | None) -> None:
         """Give HiGHS the bids of possible better awards, or the likeliest of a size together."""
         if not len(self._packing) or (self._is_settled and self._is_built):
             return

@@ -25,7 +25,7 @@ Loop = Callable[[MoveProblem, MoveState, Floats, Floats, int], None]
 Repairs = Callable[[RepairProblem, RepairState, Floats, int], None]
 Swap = Callable[[MoveProblem, Swaps, Floats, int], None]
 Proofs = Callable[[ProofBids, Branch, int, float, float, int], bool]
-_Columns = TypeVar("_Columns", MoveProblem, MoveState, RepairProblem, RepairState, Swaps, ProofBids, Branch)
+ColumnsT = TypeVar("ColumnsT", MoveProblem, MoveState, RepairProblem, RepairState, Swaps, ProofBids, Branch)
 
 _MOVES, _REPAIRS = Entry(make_moves, "the search"), Entry(make_repairs, "the search")
 _SWAPS, _PROOFS = Entry(make_swaps, "the search"), Entry(prove, "the search")
@@ -63,7 +63,7 @@ def is_loaded() -> bool:
     return _MOVES.is_loaded
 
 
-def as_lists(columns: _Columns) -> _Columns:
+def as_lists(columns: ColumnsT) -> ColumnsT:
     """Return columns as lists, which plain Python indexes faster than arrays."""
     parts = {
         name: one.tolist() if isinstance(one, np.ndarray) else one for name, one in columns._asdict().items()

@@ -110,7 +110,9 @@ class SmallAuctions:
         freed = self._neighbourhood()
         kept = np.setdiff1d(self._at_hand, freed, assume_unique=True)
         left = self._packing.capacity - self._packing.use(kept)
-        bids = self._candidates(kept, freed, left)
+        # Bids that fit into what is free, of all jobs that do not hold what is kept.
+        fits = ~self._of_jobs(kept) & self._packing.fits(left)
+        bids = self._limited(np.flatnonzero(fits), freed, -self._gain)
         if len(bids) <= len(freed):
             return
         program = self._packing.program(bids, left)
@@ -252,11 +254,6 @@ class SmallAuctions:
         others = max(0, size - len(blocking))
         more = self._nearest(award[~touches], int(self._place[bid]), others)
         return np.sort(np.concatenate([blocking, more]))
-
-    def _candidates(self, kept: IntArray, freed: IntArray, left: IntArray) -> IntArray:
-        """Return the bids that fit into what is free, of all jobs that do not hold what is kept."""
-        fits = ~self._of_jobs(kept) & self._packing.fits(left)
-        return self._limited(np.flatnonzero(fits), freed, -self._gain)
 
     def _of_jobs(self, bids: IntArray) -> BoolArray:
         """Return which bids are of the jobs of some of them, shape (bids,)."""

@@ -17,14 +17,14 @@ No clock takes part: the same seed makes the same moves, compiled or not.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray, sorted_places
 from . import repair_kernel
 from . import swaps as swap_kernel
-from .compiled_search import Swap, as_lists, compiled_loop, compiled_repairs, is_loaded
+from .compiled_search import ColumnsT, Swap, as_lists, compiled_loop, compiled_repairs, is_loaded
 from .moves import COUNTS, CYCLE_LENGTH, KEPT, Floats, MoveProblem, MoveState, make_moves
 from .packing import Packing, Worth
 from .repair_kernel import REPAIRS, RepairProblem, RepairState, make_repairs
@@ -42,9 +42,6 @@ FEW_BIDS = 300
 _AT_ONCE = 256
 #: What a bid that costs nothing at the prices is taken to cost, as a share of the largest worth.
 _LEAST_COST = 0.002
-
-
-_Columns = TypeVar("_Columns", MoveProblem, MoveState, RepairProblem, RepairState)
 
 
 class Operator(Protocol):
@@ -99,7 +96,7 @@ class ColumnSearch(ABC):
     def _restart(self) -> None:
         """Go on from the best award."""
 
-    def _formed(self, columns: _Columns) -> _Columns:
+    def _formed(self, columns: ColumnsT) -> ColumnsT:
         """Return columns, arrays, as the loop wants them."""
         return columns if self.is_compiled else as_lists(columns)
 

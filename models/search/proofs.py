@@ -177,7 +177,7 @@ def enter(level: int, bid: int, bids: ProofBids, branch: Branch) -> int:
 
 @kernel
 def is_left(
-    level: int, place: int, more: int, branch: Branch, best: int, best_preference: float, slack: float
+    level: int, place: int, more: int, branch: Branch, best: int, preference: float, slack: float
 ) -> bool:
     """Return whether some jobs bring the winners before a level nothing better.
 
@@ -187,7 +187,7 @@ def is_left(
         more: of them find room at most.
         branch: the branch.
         best: what the best award counts.
-        best_preference: its sum of preferences.
+        preference: its sum of preferences.
         slack: what the bounds by prices may have lost in floats.
     """
     weight = branch.weight[level] + min(branch.most_weight[place], more * branch.top_weight[place])
@@ -197,7 +197,7 @@ def is_left(
     if weight > best and bound >= best + 1:
         return False
     most = min(branch.most_preference[place], more * branch.top_preference[place])
-    return branch.preference[level] + most <= best_preference + _EQUAL
+    return branch.preference[level] + most <= preference + _EQUAL
 
 
 @kernel
@@ -209,16 +209,14 @@ def keep(level: int, branch: Branch) -> None:
 
 
 @kernel
-def prove(
-    bids: ProofBids, branch: Branch, best: int, best_preference: float, slack: float, looks: int
-) -> bool:
+def prove(bids: ProofBids, branch: Branch, best: int, preference: float, slack: float, looks: int) -> bool:
     """Return whether all branches could be left: none beats ``branch.award`` or the award at hand.
 
     Args:
         bids: all of them.
         branch: the first: ``left``, ``bound[0]``, ``room[0]``, ``more``, level 0's bids are set.
         best: what the award at hand counts.
-        best_preference: its sum of preferences.
+        preference: its sum of preferences.
         slack: what the bounds by prices may have lost in floats.
         looks: at bids, at most about so many.
     """
@@ -236,7 +234,7 @@ def prove(
         if at < branch.begins[behind]:
             branch.next[level] = at + 1
             begin(level, branch.bid[at], bids, branch)
-            if is_left(level + 1, behind, more - 1, branch, best, best_preference, slack):
+            if is_left(level + 1, behind, more - 1, branch, best, preference, slack):
                 continue
             looked += enter(level, branch.bid[at], bids, branch)
             below, job = level + 1, 0
@@ -245,11 +243,11 @@ def prove(
             # It wins with none.
             job += 1
             branch.job[level] = job
-        if is_left(below, behind, more, branch, best, best_preference, slack):
+        if is_left(below, behind, more, branch, best, preference, slack):
             if below == level:
                 branch.job[level] = branch.jobs[level]
         elif job == branch.jobs[below]:
-            best, best_preference = branch.weight[below], branch.preference[below]
+            best, preference = branch.weight[below], branch.preference[below]
             keep(below, branch)
         else:
             level = below

@@ -24,7 +24,7 @@ _NOISE, _WORTH = 0.3, 1e-6
 _FEWEST, _MOST, _NEAR = 0.1, 0.6, 512
 #: How much worse an award may be that the next repair starts from, and in how many of 1024 repairs.
 _WORSE, _OFTEN = 0.002, 102
-#: Places of ``RepairState.counter``: the random number, the current award, from which repairs start,
+#: Places of ``RepairState.counter``: the random number, the current award, that repairs start from,
 #: the best one, the bids that still fit (below 0: no repair is under way), and repairs so far.
 CURRENT, CURRENT_PREFERENCE, BEST, BEST_PREFERENCE, LIVE, REPAIRS = range(RANDOM + 1, 7)
 COUNTS = 7
@@ -295,11 +295,9 @@ def end(bids: RepairProblem, state: RepairState) -> None:
         counter[BEST], counter[BEST_PREFERENCE] = total, preference
         for bid in range(len(bids.weight)):
             state.best[bid] = state.won[bid]
-    may_lose = int(_WORSE * counter[CURRENT]) if draw(counter) % 1024 < _OFTEN else 0
-    is_better = total > counter[CURRENT] - may_lose or (
-        total == counter[CURRENT] and preference >= counter[CURRENT_PREFERENCE]
-    )
-    if is_better:
+    current, reached = counter[CURRENT], counter[CURRENT_PREFERENCE]
+    may_lose = int(_WORSE * current) if draw(counter) % 1024 < _OFTEN else 0
+    if total > current - may_lose or (total == current and preference >= reached):
         counter[CURRENT], counter[CURRENT_PREFERENCE] = total, preference
         for bid in range(len(bids.weight)):
             state.current[bid] = state.won[bid]

@@ -2,7 +2,7 @@
 
 The numbers are one record that a caller can change and results can name. They say which operator
 works when, for how long, and what HiGHS and branch and bound are given. Constants of the modules
-are no parameters: they are places in the columns of compiled kernels, numbers that a kernel compiles
+are no parameters: they are places in the columns of compiled kernels, numbers that kernels compile
 in, bounds of memory, or numbers of one operator that were measured together.
 """
 
@@ -249,15 +249,15 @@ class Found:
 
     Attributes:
         award: bids, ascending.
+        price: of each row of the packing at the bound, in units of weight, shape (rows,).
         status: optimal only where preference is proved too; ``proved``: the sum of weights is.
         bound: on the sum of weights; None: none is known.
-        price: of each row of the packing at the bound, in units of weight, shape (rows,).
         earlier: awards that were the best before it, where steps are counted, not time.
     """
 
     award: IntArray
-    status: SolverStatus
-    proved: bool
-    bound: int | Fraction | None
     price: FloatArray
+    status: SolverStatus = SolverStatus.FEASIBLE_AT_LIMIT
+    proved: bool = False
+    bound: int | Fraction | None = None
     earlier: tuple[IntArray, ...] = ()

@@ -175,7 +175,10 @@ class _Following:
 
 def without_implied(program: IntegerProgram, rows: Rows) -> IntegerProgram:
     """Return the columns with the rows that others do not imply."""
-    rows = rows.only(~_is_idle(program, rows))
+    ends = program.lower[rows.column] * rows.value, program.upper[rows.column] * rows.value
+    most, least = rows.sums(np.maximum(*ends)), rows.sums(np.minimum(*ends))
+    # Without rows that no values of the columns can break.
+    rows = rows.only(~((most <= rows.upper) & (least >= rows.lower)))
     is_clique = _cliques(program, rows)
     rows.value = np.where(is_clique[rows.row], 1.0, rows.value)
     rows.upper = np.where(is_clique, 1.0, rows.upper)
@@ -189,14 +192,6 @@ def without_implied(program: IntegerProgram, rows: Rows) -> IntegerProgram:
         index=rows.column,
         value=rows.value,
     )
-
-
-def _is_idle(program: IntegerProgram, rows: Rows) -> BoolArray:
-    """Return which rows no values of the columns can break."""
-    ends = program.lower[rows.column] * rows.value, program.upper[rows.column] * rows.value
-    most, least = rows.sums(np.maximum(*ends)), rows.sums(np.minimum(*ends))
-    idle: BoolArray = (most <= rows.upper) & (least >= rows.lower)
-    return idle
 
 
 def _cliques(program: IntegerProgram, rows: Rows) -> BoolArray:

@@ -59,7 +59,7 @@ class Winners(Tabular):
         prices: of one of each item, by name: what bids outbid each other up to, at the bound. One
             that no float holds, as for an item counted in 10^-299, is the largest float.
         seconds: of wall time, reading what was given included.
-        parameters: what steered the search otherwise than by default, by name.
+        parameters: of the search, those that were changed, by name; absent in JSON without any.
 
     Examples:
         >>> found = winners([("ann", 10, {"gpu": 2}), ("bob", 5, {"gpu": 1})], {"gpu": 2})
@@ -85,10 +85,7 @@ class Winners(Tabular):
         return {"bid": list(self.chosen)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer (``aucsched-winners/1``); a gap above an award worth 0 is None.
-
-        ``parameters`` is a member only where some were changed.
-        """
+        """Return the answer (``aucsched-winners/1``); a gap above an award worth 0 is None."""
         return {
             "format": "aucsched-winners/1",
             "status": self.status.value,
@@ -265,7 +262,7 @@ def determine(
     weights, unit = integer_weights(values)
     worth, by_number = Worth.scaled(weights, second), BoundByNumber(weights, packing.job)
     if strategy == "greedy":
-        found = _unproved(greedy_award(packing, worth, start), packing)
+        found = _found(greedy_award(packing, worth, start), packing)
     elif strategy == "exact":
         found = _solve_exact(packing, worth, start, limits)
     elif build_program is None:
@@ -300,10 +297,8 @@ def _solve_exact(packing: Packing, worth: Worth, start: IntArray, limits: Search
     award = np.flatnonzero(are_one(solution.values))
     if not (packing.use(award) <= packing.capacity).all():
         # Beside huge counts the solver's tolerance matters: what it found is counted again.
-        return _unproved(start, packing)
-    return replace(
-        _unproved(award, packing), status=solution.status, proved=solution.proved, bound=solution.bound
-    )
+        return _found(start, packing)
+    return _found(award, packing, status=solution.status, proved=solution.proved, bound=solution.bound)
 
 
 def _soon_proved(packing: Packing, worth: Worth, start: IntArray, limits: SearchLimits) -> Found | None:
@@ -320,17 +315,11 @@ def _soon_proved(packing: Packing, worth: Worth, start: IntArray, limits: Search
 
 def _proved(award: IntArray, packing: Packing, worth: Worth) -> Found:
     bound, _ = worth.of(award)
-    return replace(_unproved(award, packing), status=SolverStatus.OPTIMAL, proved=True, bound=bound)
+    return _found(award, packing, status=SolverStatus.OPTIMAL, proved=True, bound=bound)
 
 
-def _unproved(award: IntArray, packing: Packing) -> Found:
-    return Found(
-        award=award,
-        status=SolverStatus.FEASIBLE_AT_LIMIT,
-        proved=False,
-        bound=None,
-        price=np.zeros(len(packing.capacity)),
-    )
+def _found(award: IntArray, packing: Packing, **known: Any) -> Found:
+    return Found(award=award, price=np.zeros(len(packing.capacity)), **known)
 
 
 def check_options(**options: Any) -> None:
