@@ -1,4 +1,4 @@
-"""An auction that goes on: a cluster whose changes it is told, and the award on it as it is now.
+"""An auction that goes on: it keeps a cluster, takes its changes, and has the award on it now.
 
 What a pass reads of nodes, jobs and running jobs is kept for the next one, which reads what has
 changed. Nothing that is kept decides anything: a pass without it makes the same award.
@@ -38,7 +38,7 @@ def _takes(
 
 
 class ClusterChanges(TypedDict, total=False):
-    """What ``Auction.update`` is told."""
+    """The changes that ``Auction.update`` takes."""
 
     time: float | None
     arrived: Iterable[Job]

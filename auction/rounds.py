@@ -2,12 +2,12 @@
 
 Bids are made once, for all jobs alike, on what is free before anybody starts: under caps they are
 few of all sets of nodes, and fit beside each other by chance. So once an award is found, some
-winners at a time are taken out of it, and they and the losers bid anew on what is then free; a
-small auction over these bids, the old ones among them, says who stands there. It is column
-generation by neighbourhoods: what a round offers fits beside all that stays.
+winners at a time are taken out of it, and they and the losers bid anew on what is then free. A
+small auction over these bids, the old ones among them, finds their winners. It is column generation
+by neighbourhoods: what a round offers fits beside all that stays.
 
-An award within half a percent of the best is gone on from. What is done is a fixed sequence: the
-clock, or a number of rounds, only ends it.
+A round goes on from an award within half a percent of the best. The sequence is fixed: the clock,
+or a number of rounds, only ends it.
 """
 
 from collections.abc import Callable

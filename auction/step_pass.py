@@ -42,26 +42,27 @@ class StepPass:
     """The record of a pass: what its five functions read and leave, and what was decided.
 
     Attributes:
-        state, options, waiting: the cluster, the options, the queue.
-        balance: in what proportions jobs are to run.
-        columns: free resources, with the rows of the balance; ``views``: who could start on them.
-        deadline, end: when to have decided, and when the step is over, by the options' clock; None:
-            never.
-        reserved: reservations, which grow; ``guards``: those that the award is beside;
-            ``guards_of_bids``: those that the bids of the last auction were.
-        able, bidding, passed: ids of the jobs that could start, of those of them that bid, and of
-            those that backfilling passes over: it starts others before them.
-        attempts, best: all auctions in their order, and the one whose award stands; None where no
-            job could bid.
-        starts: the award; empty when it is discarded.
-        next_window: jobs that the next pass should look at.
-        behind_started: jobs that start on what the award leaves, by id.
-        is_late: a limit came before a proof of the best award of the whole window, not of a half of
-            it.
-        completed: every job of the queue was tried on what the award leaves.
-        counted: what starts where that needed no auction, and ``placed``, where; None: it does.
-        selected: ids of the jobs that alone bid in the auction of the whole window, as counts say
-            that no award is worth more than theirs; empty: all bid.
+        state, options, balance, waiting: the cluster, the options, the balance policy, the queue.
+        columns, views: set by ``open_window``: what is free, with the rows of the balance, and who
+            could start on it.
+        deadline, end: as well: when to have decided, and when the step is over, by the options'
+            clock; None: never.
+        reserved: reservations; ``reserve`` and ``award`` add to them.
+        able, bidding: set by ``open_window``, under promise ``backfill`` by ``reserve``: ids of the
+            jobs that could start, and of those of them that bid.
+        passed: set by ``reserve``: ids of those that backfilling passes over for others.
+        counted, placed: set by ``reserve`` or ``award``: what starts where that needed no auction,
+            and on which nodes; None: it does.
+        selected: set by ``award``: ids of the jobs that alone bid in the auction of the whole
+            window, as counts say that no award is worth more than theirs; empty: all bid.
+        guards, guards_of_bids: as well: those beside the award, and beside the last bids.
+        attempts, best: as well: all auctions in their order, and the one whose award stands, which
+            ``complete`` extends; None where no job could bid.
+        completed: set by ``decide``: every job of the queue is tried on what the award leaves.
+        is_late: set by ``complete``: a limit came before a proof of the whole window's best award.
+        behind_started: as well: jobs that start on what the award leaves, by id.
+        starts, next_window: set by ``close``: the award, empty when it is discarded, and how many
+            jobs the next pass should look at.
     """
 
     state: StepState
@@ -76,16 +77,16 @@ class StepPass:
     able: set[str] = field(default_factory=set)
     bidding: set[str] = field(default_factory=set)
     passed: set[str] = field(default_factory=set)
+    counted: list[StartingJob] | None = None
+    placed: tuple[Placement, ...] = ()
+    selected: frozenset[str] = frozenset()
     guards: tuple[Guard, ...] = ()
     guards_of_bids: tuple[Guard, ...] = ()
     attempts: list[AttemptResult] = field(default_factory=list)
     best: AttemptResult | None = None
-    behind_started: dict[str, Demand] = field(default_factory=dict)
-    is_late: bool = False
     completed: bool = False
-    counted: list[StartingJob] | None = None
-    placed: tuple[Placement, ...] = ()
-    selected: frozenset[str] = frozenset()
+    is_late: bool = False
+    behind_started: dict[str, Demand] = field(default_factory=dict)
     starts: tuple[StartingJob, ...] = ()
     next_window: int = 0
 
