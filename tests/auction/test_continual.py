@@ -32,6 +32,11 @@ CHOICES: list[dict[str, Any]] = [
     {"work_limit": 1, "promise": "none", "reserve": 0, "model": "aucsched2"},
     {"strategy": "greedy", "promise": "none", "reserve": 1},
     {"work_limit": 1, "window": 3},
+    {"work_limit": 1, "model": "aucsched1", "strategy": "exact"},
+    {"work_limit": 1, "objective": "response"},
+    {"work_limit": 1, "promise": "plan"},
+    {"work_limit": 1, "award_alone": True},
+    {"work_limit": 1, "model": "ipsched"},
 ]
 TIME = 1_000.0
 
