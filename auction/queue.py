@@ -6,15 +6,17 @@ Under objective ``response`` a job counts the bounded slowdown that its start sa
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import sqrt
 from types import MappingProxyType
 
 from ..cluster.errors import InputError
 from ..cluster.jobs import Job, hold_words, is_held, may_start
-from ..cluster.resources.demand import Demand, DemandReader
+from ..cluster.resources.demand import Demand, DemandReader, Ineligible
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import did_you_mean, plural
+from ..cluster.value_types import copied
 from ..cluster.workload import BOUND_S
 from ..models.model import Model
 from .options import StepOptions
@@ -25,21 +27,34 @@ _TASKS = re.compile(r"(?P<array>\d+)(?:$|_\[(?P<task>\d+))")
 _PART = re.compile(r"(\d{1,18})\+(\d{1,4})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Queue:
     """The pending jobs, sorted out.
 
     Attributes:
         jobs: all of them, highest priority first.
-        window: demands of the first that can take part.
-        waiting: of all that can take part, the window first.
-        refused: those that cannot, and those behind the window, which start only on what it leaves.
+        waiting: demands of those that can take part.
+        size: how many of these are the window.
+        unable: the others, and why.
     """
 
     jobs: tuple[Job, ...]
-    window: tuple[Demand, ...]
     waiting: tuple[Demand, ...]
-    refused: dict[str, Refusal]
+    size: int
+    unable: Mapping[str, Refusal]
+
+    @property
+    def window(self) -> tuple[Demand, ...]:
+        """The first that can take part."""
+        return self.waiting[: self.size]
+
+    @cached_property
+    def refused(self) -> dict[str, Refusal]:
+        """Those that cannot take part, and those behind the window, which start on what it leaves."""
+        ahead = f"{plural(self.size, 'job')} of the window {'is' if self.size == 1 else 'are'} ahead of it"
+        behind = (demand.job.id for demand in self.waiting[self.size :])
+        refusals = {job: Refusal(job=job, reason=Reason.WINDOW, detail=ahead) for job in behind}
+        return {**self.unable, **refusals}
 
 
 def in_order(jobs: tuple[Job, ...]) -> tuple[Job, ...]:
@@ -81,30 +96,30 @@ def queue_of(
 
     Nor do those ``aside``, by id: they made a step fail.
     """
-    size = options.window
-    worth = {job.id: job for job in snapshot.jobs}
+    jobs, size, model = snapshot.jobs, options.window, options.auction
     if options.valuation.of_waits:
         # A held job stays held: its priority is 0.
-        worth |= {job.id: valued(job, snapshot.time) for job in snapshot.jobs if job.priority}
-    jobs = _promised_first(in_order(tuple(worth.values())), snapshot.time, options)
+        jobs = tuple(valued(job, snapshot.time) if job.priority else job for job in jobs)
+    jobs = _promised_first(in_order(jobs), snapshot.time, options)
     waiting: list[Demand] = []
-    refused: dict[str, Refusal] = {}
-    ahead = f"{plural(size, 'job')} of the window {'is' if size == 1 else 'are'} ahead of it"
+    unable: dict[str, Refusal] = {}
+    looked_at = reader.looked_at
     for job in jobs:
-        refusal = aside.get(job.id) or _never_starts(job, options.auction)
-        if refusal is None:
-            # Behind the window no job has a place in it.
-            demand = _read(reader, job, min(len(waiting), size))
-            if unplaced := options.auction.cannot_place(demand):
-                demand = Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=unplaced)
-            if isinstance(demand, Demand):
-                waiting.append(demand)
-                if len(waiting) > size:
-                    refused[job.id] = Refusal(job=job.id, reason=Reason.WINDOW, detail=ahead)
-                continue
-            refusal = demand
-        refused[job.id] = refusal
-    return Queue(jobs=jobs, window=tuple(waiting[:size]), waiting=tuple(waiting), refused=refused)
+        # Behind the window no job has a place in it.
+        index = min(size, len(waiting))
+        known = looked_at.get(job.id)
+        if known is None or known[0] is not job or known[1] is not model:
+            known = job, model, _look_at(job, model, reader)
+            looked_at[job.id] = known
+        found = aside.get(job.id) or known[2]
+        if isinstance(found, Refusal):
+            unable[job.id] = found
+            continue
+        if found.index != index:
+            found = copied(found, index=index)
+            looked_at[job.id] = job, model, found
+        waiting.append(found)
+    return Queue(jobs=jobs, waiting=tuple(waiting), size=size, unable=unable)
 
 
 def _promised_first(jobs: tuple[Job, ...], now: float | None, options: StepOptions) -> tuple[Job, ...]:
@@ -120,23 +135,24 @@ def set_aside(job: str, error: Exception) -> Refusal:
     return Refusal(job=job, reason=Reason.SET_ASIDE, detail=detail)
 
 
-def _read(reader: DemandReader, job: Job, index: int) -> Demand | Refusal:
-    try:
-        found = reader.read(job, index)
-    except Exception as error:  # noqa: BLE001 - one job must not keep all the others from starting
-        return set_aside(job.id, error)
-    if isinstance(found, Demand):
-        return found
-    return Refusal(job=job.id, reason=found.reason, detail=found.detail)
-
-
-def _never_starts(job: Job, model: type[Model]) -> Refusal | None:
+def _look_at(job: Job, model: type[Model], reader: DemandReader) -> Demand | Refusal:
+    """Return a job's demand, or why it never starts, or not in this model."""
     if not may_start(job):
         reason = Reason.HELD if is_held(job) else Reason.NOT_ELIGIBLE
         return Refusal(job=job.id, reason=reason, detail=hold_words(job))
     unread = "; ".join(job.unsupported)
     missing = f"cannot be expressed: {unread}" if unread else model.cannot_express(job)
-    return Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=missing) if missing else None
+    if not missing:
+        try:
+            found = reader.read(job, 0)
+        except Exception as error:  # noqa: BLE001 - one job must not keep all the others from starting
+            return set_aside(job.id, error)
+        if isinstance(found, Ineligible):
+            return Refusal(job=job.id, reason=found.reason, detail=found.detail)
+        missing = model.cannot_place(found)
+        if not missing:
+            return found
+    return Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=missing)
 
 
 #: Worth of a second of the shortest job's wait: integers, as the auctions compare them exactly.

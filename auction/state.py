@@ -3,11 +3,11 @@
 A snapshot becomes a state; so does a simulated machine, whose columns stay: a step cannot tell.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, count
 from math import inf
-from operator import attrgetter, is_not
+from operator import attrgetter, is_, is_not
 from typing import Self
 
 import numpy as np
@@ -169,8 +169,8 @@ class SnapshotState(StepState):
 def is_same_machine(before: Snapshot, after: Snapshot) -> bool:
     """Return whether two clusters are the same with all nodes up and free."""
     is_same = len(before.nodes) == len(after.nodes) and _machine(before) == _machine(after)
-    pairs = zip(before.nodes, after.nodes, strict=True)
-    return is_same and all(one is other or _kept(one) == _kept(other) for one, other in pairs)
+    pairs = compress(zip(before.nodes, after.nodes, strict=True), map(is_not, before.nodes, after.nodes))
+    return is_same and all(_kept(one) == _kept(other) for one, other in pairs)
 
 
 _machine = attrgetter("switches", "network", "partitions")
@@ -189,8 +189,11 @@ def state_of(snapshot: Snapshot, last: SnapshotState | None = None) -> SnapshotS
         kept = columns, topology_of(snapshot), DemandReader(snapshot, columns)
         last = None
     columns, topology, reader = kept
-    ran = () if last is None else zip(last.snapshot.running, last.holds, strict=True)
-    known = {job.id: (job, hold) for job, hold in ran}
+    # Of the same objects the same holds; where nothing began or ended, their layout too.
+    known = {} if last is None else dict(zip(map(id, last.snapshot.running), last.holds, strict=True))
+    holds = Holds(known.get(id(one)) or _hold(one, columns) for one in snapshot.running)
+    if last is not None and len(holds) == len(known) and all(map(is_, holds, last.holds)):
+        holds = last.holds
 
     def reread(job: Job, later: Columns, time: float | None, honour: bool) -> Demand | None:
         return reader.at(later, time, honour_reservations=honour).demand(job)
@@ -200,7 +203,7 @@ def state_of(snapshot: Snapshot, last: SnapshotState | None = None) -> SnapshotS
         topology=topology,
         now=snapshot.time or 0.0,
         is_timed=snapshot.time is not None,
-        holds=Holds(_hold(running, columns, known) for running in snapshot.running),
+        holds=holds,
         comes_back=np.array([node.state in _COMES_BACK for node in snapshot.nodes], np.bool_),
         changes=tuple(entry.end for entry in snapshot.reservations),
         reread=reread,
@@ -209,9 +212,6 @@ def state_of(snapshot: Snapshot, last: SnapshotState | None = None) -> SnapshotS
     )
 
 
-def _hold(running: RunningJob, columns: Columns, known: Mapping[str, tuple[RunningJob, Hold]]) -> Hold:
-    same, hold = known.get(running.id, (None, None))
-    if same is running and hold is not None:
-        return hold
+def _hold(running: RunningJob, columns: Columns) -> Hold:
     end = inf if running.end_time is None else running.end_time
     return Hold(end=end, allocation=allocation_of_resources(running.nodes, columns))

@@ -285,7 +285,7 @@ def _status(decision: StepPass, queue: Queue) -> Status:
     """Return optimal only where that is said of the whole window, without a job set aside."""
     best = decision.best
     if best is None or (best.status is SolverStatus.OPTIMAL and best.size == len(decision.window)):
-        is_whole = all(one.reason is not Reason.SET_ASIDE for one in queue.refused.values())
+        is_whole = all(one.reason is not Reason.SET_ASIDE for one in queue.unable.values())
         return Status.OPTIMAL if is_whole else Status.FEASIBLE
     return Status.NO_SOLUTION if decision.discarded else Status.FEASIBLE
 

@@ -171,11 +171,10 @@ class FirstFitPlacer:
 
     def could_hold(self, demand: Demand) -> bool:
         """Return whether there is enough for a job beside those placed, by counting."""
-        if demand.fewest_cores > self._cores:
-            return False
         if demand.kind in self._hopeless and demand.job.id not in self._own:
             return False
-        could = self._pools.hold(demand.job) and self.view(demand).could_hold(demand)
+        could = demand.fewest_cores <= self._cores and self._pools.hold(demand.job)
+        could = could and self.view(demand).could_hold(demand)
         # Which cores are kept from a job depends on more than its kind.
         if not could and not self._columns.kept:
             self._hopeless.add(demand.kind)

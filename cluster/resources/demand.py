@@ -11,7 +11,7 @@ import numpy as np
 from ..jobs import Job, Request, Span
 from ..network import Network, NetworkKind
 from ..nodes import Node, PartitionState
-from ..schedule import Reason
+from ..schedule import Reason, Refusal
 from ..snapshot import Snapshot
 from ..value_types import copied
 from .capacity import BoolArray, IntArray
@@ -200,6 +200,8 @@ class DemandReader:
         #: By form, what jobs ask for that the machine never has; empty: nothing.
         self.impossible: dict[int, str] = {}
         self._read: dict[str, tuple[Job, Demand | Ineligible]] = {}
+        #: By job id: the job, the model, and what a queue found of the job in it.
+        self.looked_at: dict[str, tuple[Job, type, Demand | Refusal]] = {}
 
     def _members(self, nodes: Iterable[Node]) -> dict[str, BoolArray]:
         members: dict[str, BoolArray] = {}

@@ -199,7 +199,7 @@ def decided(
     this pass pins others: pins come first.
     """
     found: list[Action] = []
-    refusals = taken.step.queue.refused.values()
+    refusals = taken.step.queue.unable.values()
     lost = {refusal.job: refusal.detail for refusal in refusals if refusal.reason in _NEVER}
     for name, why in {**left, **lost}.items():
         if name in queue and queue[name].needs(settings.licence):

@@ -24,6 +24,8 @@ from aucsched.auction.options import StepOptions
 from aucsched.auction.state import SnapshotState, state_of
 from aucsched.auction.step import take_step
 from aucsched.cluster.resources.demand import Demand, DemandReader
+from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText
+from aucsched.slurm.live.passes import Look, take_pass
 
 #: Random sequences of changes that are played; 10 000 take about 40 minutes.
 SEQUENCES = int(os.environ.get("AUCSCHED_SEQUENCES", "60"))
@@ -217,6 +219,28 @@ def test_kept_state_is_as_made_anew_and_awards_the_same(part: int) -> None:
             taken = [one for one in found.started if draw.random() < 0.8]
             auction.update(started=taken)
             other.update(started=taken)
+
+
+def test_a_live_loop_awards_the_same_whether_it_keeps_its_last_pass_or_not() -> None:
+    nothing = SlurmText(name="", content=b"")
+    options, starts = StepOptions(work_limit=1), 0
+    for seed in range(20):
+        draw = Random(seed)
+        auction, last = Auction(cluster(draw), work_limit=1), None
+        for number in range(5):
+            auction.update(**change(draw, auction, number))
+            sources = SlurmSources(jobs=nothing, nodes=nothing)
+            look = Look(snapshot=auction.cluster, sources=sources, at=0.0, read_s=0.0)
+            last = take_pass(look, options, last=last)
+            kept, anew = last.step.schedule, take_pass(look, options).step.schedule
+            assert (kept.started, kept.pending, kept.objective) == (
+                anew.started,
+                anew.pending,
+                anew.objective,
+            )
+            auction.update(started=kept.started)
+            starts += len(kept.started)
+    assert starts > 50
 
 
 def test_nothing_is_decided_anew_where_nothing_has_changed() -> None:

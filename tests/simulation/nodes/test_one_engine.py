@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,12 +16,14 @@ from aucsched.auction.impossible import ImpossibleRequests
 from aucsched.auction.options import AUCTIONS, MODELS, StepOptions
 from aucsched.auction.state import state_of
 from aucsched.auction.step import run_step
+from aucsched.bidgen.families.registry import columns_of
 from aucsched.cluster.limits import Limit
-from aucsched.cluster.resources.allocation import resources_of
+from aucsched.cluster.resources.allocation import StartingJob, add_allocation, resources_of
 from aucsched.cluster.resources.demand import Demand
 from aucsched.models.solve import reduced_program
 from aucsched.models.solve.solver import SolveReport, solve
 from aucsched.simulation.nodes.auction import NodeAuction
+from aucsched.simulation.nodes.kernel import NodeKernel
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_queue import NodeQueue
 
@@ -174,3 +178,59 @@ def _other(seed: int, model: str) -> dict[str, Any]:
     ):
         return {}  # It reaches no limit.
     return {} if "max_bids" in other and model not in AUCTIONS else other
+
+
+class _Forgetful(NodeAuction):
+    """Keeps nothing from one pass to the next; what is free is counted anew, and compared."""
+
+    def step(self, now: float, queue: NodeQueue) -> Sequence[StartingJob]:
+        machine = self._machine
+        free = columns_of(machine.snapshot).free
+        for holding in machine.running.values():
+            add_allocation(free, holding.allocation, -1, machine.limited)
+        for resource in free.resources():
+            assert free.amounts(resource).tolist() == machine.columns.free.amounts(resource).tolist()
+        machine._held_at, self._idle = -1, None  # noqa: SLF001 - what is kept
+        return super().step(now, queue)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"work_limit": 1},
+        {"work_limit": 1, "promise": "none", "reserve": 0},
+        {"work_limit": 1, "promise": "none", "reserve": 2, "objective": "response"},
+        {"strategy": "greedy", "balance": True},
+        {"work_limit": 1, "model": "aucsched1", "award_alone": True},
+    ],
+)
+def test_a_simulation_that_keeps_nothing_starts_the_same(options: dict[str, Any]) -> None:
+    waits = 0
+    for seed in range(4):
+        _, workload = _empty(seed)
+        draw = Random(seed)
+        jobs = tuple(
+            ArrivingJob(
+                job=replace(one.job, id=f"{one.job.id}-{time}"),
+                arrival_s=20 * time,
+                run_time_s=1 + draw.randrange(200),
+            )
+            for time in range(5)
+            for one in workload.jobs
+        )
+        workload = replace(workload, jobs=jobs)
+        chosen = StepOptions(**options)
+        runs = []
+        for policy in (NodeAuction, _Forgetful):
+            machine = Machine(workload)
+            run = NodeKernel(workload, machine, policy(machine, chosen), NodeQueue()).played()
+            runs.append(
+                {
+                    one.demand.job.id: (one.start_s, one.allocation.nodes.tolist())
+                    for one in run.played.values()
+                }
+            )
+        assert runs[0] == runs[1], seed
+        arrival = {one.job.id: one.arrival_s for one in jobs}
+        waits += sum(start > arrival[job] for job, (start, _) in runs[0].items())
+    assert waits > 20
