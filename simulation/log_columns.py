@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..cluster.checks import LARGEST_COUNT
 from ..cluster.errors import InputError
+from ..cluster.kernels.harness import Column
 from ..cluster.text import shown
 from ..cluster.workload import SHORTEST_RUN_S
 from ..formats.swf import SwfField, SwfLog
@@ -280,3 +281,10 @@ def _whole(values: NDArray[np.float64], log: SwfLog, row: NDArray[np.intp], what
 def _refusal(log: SwfLog, row: NDArray[np.intp], values: NDArray[np.float64], message: str) -> InputError:
     worst = int(np.argmax(values))
     return InputError(f"{values[worst]:g} {message}", path=f"job {log.column(SwfField.JOB)[row[worst]]:g}")
+
+
+def zeros(count: int, kind: type = int, *, is_compiled: bool, grows: bool = False) -> Column:
+    """Return zeros for kernels: an array, or in plain Python a list, empty if it grows in use."""
+    if is_compiled:
+        return np.zeros(count, kind)
+    return [] if grows else [kind(0)] * count

@@ -14,7 +14,7 @@ and rules.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from typing import NamedTuple, Protocol
 
@@ -23,7 +23,7 @@ import numpy as np
 from ...cluster.kernels.column_operations import insert_number, remove
 from ...cluster.kernels.harness import Column, Floats, Ints, kernel
 from ...cluster.timeline.count_profile import CountProfile, ProfileColumns, add, advance, earliest, most, runs
-from ..log_columns import LogColumns, Requests
+from ..log_columns import LogColumns, Requests, zeros
 from ..stepping import Changes, CountPolicy, Resort
 from .easy import ROUNDED
 
@@ -137,9 +137,9 @@ def compress(
     """Move waiting jobs in queue order as early as the others allow, until a round moves none.
 
     Before, none could move. So one can only move to a time before the end of what has been freed
-    since, and only if it is no larger than the most processors free until then, and if some run of
-    free processors is long enough for it or reaches its reservation: most jobs are known by a few
-    comparisons.
+    since. It must be no larger than the most processors free until then, and some run of free
+    processors must be long enough for it or reach its reservation. The runs are looked for once for
+    each size, in each version of the schedule.
     """
     profile, counts, queue = state.profile, state.counts, state.queue
     size, estimate, size_class = state.size, state.estimate, state.size_class
@@ -150,6 +150,7 @@ def compress(
         has_moved = False
         for place in range(counts[WAITING]):
             job = queue[place]
+            # Most jobs could not move, as a few comparisons show.
             if size[job] > widest:
                 continue
             one, current = size_class[job], state.start_of[job]
@@ -157,7 +158,7 @@ def compress(
                 _look_for_runs(state, job, freed_until)
             if estimate[job] > state.longest[one] and current > state.reach[one]:
                 continue
-            # Its own processors are free to it from its reservation on: the search may end there.
+            # The rule. Its own processors are free to it from its reservation on: the search ends there.
             start = first_start(state, rules, job, now, current, freed_until)
             if start < current:
                 occupy(state, rules, job, current, current + estimate[job], 1)
@@ -285,24 +286,22 @@ def conservative_columns(
     """Return the schedule of an idle machine: arrays for compiled loops, lists for plain Python."""
     jobs = len(size)
     distinct, size_class = np.unique(np.asarray(size, np.int64), return_inverse=True)
-    classes = len(distinct)
-    if not is_compiled:
-        columns: list[Column] = [size, estimate, [0] * COUNTED, [0.0] * jobs, [], [0] * jobs]
-        columns += [CountProfile.flat(processors), size_class.tolist(), [0] * classes]
-        columns += [[0.0] * classes, [0.0] * classes]
-        return ConservativeState(*columns)
-    free = np.zeros(2 * jobs + 4, np.int64)
-    free[0] = processors
+    classes, column = len(distinct), partial(zeros, is_compiled=is_compiled)
+    profile: ProfileColumns = CountProfile.flat(processors)
+    if is_compiled:
+        free = np.zeros(2 * jobs + 4, np.int64)
+        free[0] = processors
+        profile = ProfileColumns(np.zeros(len(free)), free, np.ones(1, np.int64))
     return ConservativeState(
         size=size,
         estimate=estimate,
-        counts=np.zeros(COUNTED, np.int64),
-        start_of=np.zeros(jobs),
-        queue=np.zeros(jobs + 1, np.int64),
-        started=np.zeros(min(jobs, processors) + 1, np.int64),
-        profile=ProfileColumns(np.zeros(len(free)), free, np.ones(1, np.int64)),
-        size_class=size_class,
-        known=np.zeros(classes, np.int64),
-        longest=np.zeros(classes),
-        reach=np.zeros(classes),
+        counts=column(COUNTED),
+        start_of=column(jobs, float),
+        queue=column(jobs + 1, grows=True),
+        started=column(min(jobs, processors) + 1),
+        profile=profile,
+        size_class=size_class if is_compiled else size_class.tolist(),
+        known=column(classes),
+        longest=column(classes, float),
+        reach=column(classes, float),
     )

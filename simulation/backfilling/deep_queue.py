@@ -134,6 +134,8 @@ def next_fit(
 ) -> int:
     """Return the first waiting job after another that may start; the number of jobs if none may.
 
+    ``slack`` is rounded up: EASY's condition (``share_of_extra``) is for the caller to ask.
+
     Args:
         index: the queue.
         after: a job.

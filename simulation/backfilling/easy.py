@@ -19,15 +19,13 @@ yardstick of promises (promised/log_auction.py).
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from typing import NamedTuple
 
-import numpy as np
-
 from ...cluster.kernels.column_operations import first_from, insert_number, insert_pair, remove, remove_pair
 from ...cluster.kernels.harness import Column, Floats, Ints, kernel
-from ..log_columns import LogColumns, Requests
+from ..log_columns import LogColumns, Requests, zeros
 from ..stepping import Changes, CountPolicy, Resort
 from .deep_queue import (
     DEEP,
@@ -44,7 +42,7 @@ from .deep_queue import (
 DEEPER, DEEPER_PLAIN = 256, 2048
 #: until it is this shallow again.
 SHALLOW = 64
-#: Of a time, more than what one sum and one difference round.
+#: More than the relative error of a sum and a difference of two times.
 ROUNDED = 4e-16
 #: Places of ``counts``: free processors, running jobs, waiting ones, what the head leaves free at
 #: its shadow time, whether that is known, and jobs that the present step has started.
@@ -82,16 +80,12 @@ class EasyState(NamedTuple):
 
 
 @kernel
-def shadow_time(ends: Column, held: Column, running: int, free: int, need: int) -> tuple[float, int]:
+def shadow_time(state: EasyState, need: int) -> tuple[float, int]:
     """Return when so many processors are free by estimates, and how many are free beyond them then.
 
-    Args:
-        ends: estimated ends of running jobs, rising.
-        held: beside them, processors.
-        running: how many jobs run.
-        free: processors now.
-        need: processors; where even the last end leaves fewer, the answer is (inf, 0).
+    Where even the last end leaves fewer, the answer is (inf, 0).
     """
+    ends, held, running, free = state.ends, state.held, state.counts[RUNNING], state.counts[FREE]
     place = 0
     shadow = 0.0
     while free < need:
@@ -132,20 +126,23 @@ def release(state: EasyState, job: int) -> None:
 
 
 @kernel
+def share_of_extra(end: float, need: int, shadow: float, extra: int) -> int:
+    """Return what a job takes of *extra*: 0 if it ends by the shadow time; −1: it may not start."""
+    if end <= shadow:
+        return 0
+    return need if need <= extra else -1
+
+
+@kernel
 def may_start(state: EasyState, now: float, job: int, need: int) -> bool:
     """Say whether a fitting job leaves a head of ``need`` its start; take its part of *extra*."""
     counts = state.counts
     if counts[IS_KNOWN] == 0:
-        state.shadow[0], counts[EXTRA] = shadow_time(
-            state.ends, state.held, counts[RUNNING], counts[FREE], need
-        )
+        state.shadow[0], counts[EXTRA] = shadow_time(state, need)
         counts[IS_KNOWN] = 1
-    if now + state.estimate[job] <= state.shadow[0]:
-        return True
-    if state.size[job] > counts[EXTRA]:
-        return False
-    counts[EXTRA] -= state.size[job]
-    return True
+    taken = share_of_extra(now + state.estimate[job], state.size[job], state.shadow[0], counts[EXTRA])
+    counts[EXTRA] -= max(taken, 0)
+    return taken >= 0
 
 
 @kernel
@@ -154,20 +151,16 @@ def make_pass(state: EasyState, now: float) -> None:
     counts, queue, size = state.counts, state.queue, state.size
     waiting = counts[QUEUED]
     counts[IS_KNOWN] = 0
-    place = 0
-    while place < waiting and size[queue[place]] <= counts[FREE]:
-        start(state, now, queue[place])
-        place += 1
-    kept = 0
-    if place < waiting and counts[FREE] > 0:
-        need = size[queue[place]]
-        if place == 0:
-            # Most passes start nobody: look before anything moves.
-            free = counts[FREE]
-            place = 1
-            while place < waiting and size[queue[place]] > free:
-                place += 1
-            kept = place
+    head = 0
+    while head < waiting and size[queue[head]] <= counts[FREE]:
+        start(state, now, queue[head])
+        head += 1
+    kept = place = head
+    if head < waiting and counts[FREE] > 0:
+        # Most passes start nobody beside the head: look before anything moves.
+        while place < waiting and size[queue[place]] > counts[FREE]:
+            place += 1
+        kept, need = place, size[queue[head]]
         while place < waiting and counts[FREE] > 0:
             job = queue[place]
             place += 1
@@ -178,7 +171,9 @@ def make_pass(state: EasyState, now: float) -> None:
                 kept += 1
     if kept < place:
         remove(queue, waiting, kept, place)
-        counts[QUEUED] = waiting - place + kept
+    if head > 0:
+        remove(queue, waiting - place + kept, 0, head)
+    counts[QUEUED] = waiting - place + kept - head
 
 
 @kernel
@@ -205,6 +200,7 @@ def step(state: EasyState, now: float, ended: Column, ends: int, arrived: Column
     if state.deep.counts[DEEP] > 0:
         _deep_pass(state, now, ends > 0, arrived, arrivals)
     elif ends > 0 or counts[QUEUED] == 0 or (arrivals > 0 and arrived[0] < queue[0]):
+        # Processors were freed, or the head is another: a whole pass.
         for place in range(arrivals):
             wait(state, arrived[place])
         make_pass(state, now)
@@ -258,7 +254,7 @@ def _deep_pass(state: EasyState, now: float, has_ended: bool, arrived: Column, a
 def _deep_backfill(state: EasyState, now: float) -> None:
     counts, deep, size = state.counts, state.deep, state.size
     head = job = deep.counts[HEAD]
-    shadow, extra = shadow_time(state.ends, state.held, counts[RUNNING], counts[FREE], size[head])
+    shadow, extra = shadow_time(state, size[head])
     state.shadow[0], counts[EXTRA], counts[IS_KNOWN] = shadow, extra, 1
     # A little more: now + estimate may round to the shadow time itself.
     slack = shadow - now + shadow * ROUNDED
@@ -332,25 +328,21 @@ class Easy(CountPolicy):
 
 def easy_columns(processors: int, size: Column, estimate: Column, *, is_compiled: bool) -> EasyState:
     """Return the state of an idle machine: arrays for compiled loops, lists for plain Python."""
-    jobs = len(size)
-    counts: Column = [0] * COUNTED
+    jobs, running = len(size), min(len(size), processors) + 1
+    column = partial(zeros, is_compiled=is_compiled)
+    counts, depth = column(COUNTED), column(2)
     counts[FREE] = processors
-    deep = deep_queue_of((), is_compiled=is_compiled)
-    if not is_compiled:
-        columns: list[Column] = [size, estimate, counts, [0.0] * jobs, [], [], [], [0.0], [0] * jobs]
-        columns += [[DEEPER_PLAIN, SHALLOW], deep]
-        return EasyState(*columns)
-    running = min(jobs, processors) + 1
+    depth[:] = (DEEPER if is_compiled else DEEPER_PLAIN), SHALLOW
     return EasyState(
         size=size,
         estimate=estimate,
-        counts=np.array(counts),
-        end_of=np.zeros(jobs),
-        ends=np.zeros(running),
-        held=np.zeros(running, np.int64),
-        queue=np.zeros(jobs + 1, np.int64),
-        shadow=np.zeros(1),
-        started=np.zeros(running, np.int64),
-        depth=np.array([DEEPER, SHALLOW]),
-        deep=deep,
+        counts=counts,
+        end_of=column(jobs, float),
+        ends=column(running, float, grows=True),
+        held=column(running, grows=True),
+        queue=column(jobs + 1, grows=True),
+        shadow=column(1, float),
+        started=column(jobs + 1),
+        depth=depth,
+        deep=deep_queue_of((), is_compiled=is_compiled),
     )

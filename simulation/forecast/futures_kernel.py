@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ...cluster.kernels.column_operations import insert, insert_pair, pop, push, remove, remove_pair
 from ...cluster.kernels.harness import Column, Floats, FloatTable, Ints, IntTable, kernel
 from ...cluster.timeline.count_profile import ProfileColumns, add, earliest
+from ..backfilling.easy import share_of_extra
 from ..promised.awards import cost, is_too_much
 from ..promised.promise_plan import OVERDUE, SHARE, window
 
@@ -389,13 +390,13 @@ def _may_start(jobs: FutureJobs, machine: FutureMachine, now: float, job: int) -
     size, pools, head = jobs.size[job], jobs.pools[job], machine.counts[HEAD]
     if _cores_in(machine.spare, pools) < size:
         return False
-    if head in (NOBODY, job) or now + jobs.limit[job] <= machine.numbers[SHADOW]:
+    if head in (NOBODY, job):
         return True
-    beside = _cores_in(machine.spare, pools & ~jobs.pools[head])
-    if size - beside > machine.numbers[EXTRA]:
-        return False
-    machine.numbers[EXTRA] -= max(size - beside, 0)
-    return True
+    need = max(size - _cores_in(machine.spare, pools & ~jobs.pools[head]), 0)
+    shadow, extra = machine.numbers[SHADOW], machine.numbers[EXTRA]
+    taken = share_of_extra(now + jobs.limit[job], need, shadow, extra)
+    machine.numbers[EXTRA] -= max(taken, 0)
+    return taken >= 0
 
 
 @kernel

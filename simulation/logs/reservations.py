@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from ...cluster.errors import OptionError
 from ...cluster.timeline.count_profile import CountProfile
-from ..backfilling.easy import FREE, STARTED, release, start
+from ..backfilling.easy import FREE, STARTED, release, shadow_time, start
 from ..log_columns import Requests
 from ..simulate_options import PolicyOptions
 from ..stepping import Resort
@@ -125,14 +125,14 @@ class Slack(QueuePolicy):
         counts, head = self._counts, self._queue[0]
         fitting = [job for job in self._queue if self._size[job] <= counts[FREE]]
         need = self._size[head]
-        shadow, _ = self._shadow(need)
+        shadow, _ = shadow_time(self._state, need)
         promise = self._promise[head] = min(self._promise.get(head, shadow), shadow)
         latest = max(shadow, promise + self._options.slack * self._estimate[head])
         for job in fitting:
             if self._size[job] > counts[FREE]:
                 continue
             start(self._state, now, job)
-            if self._shadow(need)[0] > latest:
+            if shadow_time(self._state, need)[0] > latest:
                 release(self._state, job)
                 counts[STARTED] -= 1
 
@@ -313,7 +313,7 @@ class Lookahead(QueuePolicy):
         fitting = [job for job in looked_at if self._size[job] <= free]
         if not fitting:
             return
-        shadow, extra = self._shadow(self._size[self._queue[0]])
+        shadow, extra = shadow_time(self._state, self._size[self._queue[0]])
         candidates = [Candidate(job, self._size[job], now + self._estimate[job] > shadow) for job in fitting]
         if self._options.lookahead_ties == "last":
             candidates.reverse()

@@ -14,7 +14,7 @@ from math import inf
 from ...cluster.errors import OptionError
 from ...cluster.text import plural
 from ...cluster.timeline.count_profile import CountProfile
-from ..backfilling.easy import FREE, RUNNING, STARTED, easy_columns, release, shadow_time, start
+from ..backfilling.easy import FREE, STARTED, easy_columns, release, start
 from ..log_columns import Requests
 from ..simulate_options import PolicyOptions
 from ..stepping import Changes, CountPolicy, Resort
@@ -91,11 +91,6 @@ class QueuePolicy(CountPolicy):
                 start(self._state, now, job)
                 started.append(job)
         return started
-
-    def _shadow(self, need: int) -> tuple[float, int]:
-        """Return when so many processors are free at the latest, and how many more are then."""
-        state, counts = self._state, self._counts
-        return shadow_time(state.ends, state.held, counts[RUNNING], counts[FREE], need)
 
     def _profile(self, now: float) -> CountProfile:
         """Return the free processors over the time from now on, as estimated ends leave them."""

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import inf
 
-from ..backfilling.easy import EXTRA, FREE, IS_KNOWN, STARTED, may_start, start
+from ..backfilling.easy import EXTRA, FREE, IS_KNOWN, STARTED, may_start, shadow_time, start
 from ..log_columns import Requests
 from ..simulate_options import PolicyOptions
 from ..stepping import Changes, Resort
@@ -44,7 +44,7 @@ class Speculative(QueuePolicy):
     def backfill(self, now: float) -> None:
         """Start what EASY would, then bet."""
         state, counts, need = self._state, self._counts, self._size[self._queue[0]]
-        state.shadow[0], counts[EXTRA] = self._shadow(need)
+        state.shadow[0], counts[EXTRA] = shadow_time(self._state, need)
         counts[IS_KNOWN] = 1
         for job in self._queue[1:]:
             if self._size[job] <= self._unused() and may_start(state, now, job, need):

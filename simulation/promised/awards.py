@@ -17,7 +17,7 @@ from ...cluster.kernels.column_operations import insert, pop, push, remove
 from ...cluster.kernels.harness import Entry, Ints, kernel
 from ...cluster.workload import BOUND_S
 from ..backfilling.deep_queue import BLOCK, DEEP, HEAD, add_deep, class_below, holds, next_fit, remove_deep
-from ..backfilling.easy import FREE, QUEUED, ROUNDED, RUNNING, STARTED, make_pass, shadow_time, start
+from ..backfilling.easy import FREE, QUEUED, ROUNDED, STARTED, make_pass, shadow_time, share_of_extra, start
 from ..run_times import mean_share, remember_share
 from .promise_plan import (
     ALLOWED,
@@ -253,14 +253,12 @@ def award_overloaded(state: PromisedState, now: float, longest: float) -> None:
     while head != NOBODY and jobs.size[head] <= easy.counts[FREE]:
         _start(state, now, head)
         head = _head(state, now, longest)
-    free = easy.counts[FREE]
-    if head == NOBODY or free == 0:
+    if head == NOBODY or easy.counts[FREE] == 0:
         return
-    shadow, extra = shadow_time(easy.ends, easy.held, easy.counts[RUNNING], free, jobs.size[head])
+    shadow, extra = shadow_time(easy, jobs.size[head])
     job = _shortest(state, now, head, shadow, extra)
     while job != NOBODY:
-        if now + jobs.estimate[job] > shadow:
-            extra -= jobs.size[job]
+        extra -= share_of_extra(now + jobs.estimate[job], jobs.size[job], shadow, extra)
         _start(state, now, job)
         job = _shortest(state, now, head, shadow, extra)
 
@@ -324,7 +322,7 @@ def _shortest(state: PromisedState, now: float, head: int, shadow: float, extra:
                 estimate = queue.waiting[job]
                 if estimate >= least or size[job] > free or job == head:
                     continue
-                if now + estimate <= shadow or size[job] <= extra:
+                if share_of_extra(now + estimate, size[job], shadow, extra) >= 0:
                     least, shortest = estimate, job
         block += 1
     return shortest

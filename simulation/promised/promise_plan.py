@@ -15,6 +15,7 @@ What a pass of promised starts works on are columns. The files of this room are 
 columns, lists or arrays, that numba compiles as it stands: both give the same to the bit.
 """
 
+from functools import partial
 from math import inf
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from ...cluster.kernels.harness import Column, Entry, Floats, Ints, kernel
 from ...cluster.promises import AUTO, BACKFILL, DEFAULT, NONE, promised_duration_s
 from ..backfilling.deep_queue import DeepQueue, deep_queue_of
 from ..backfilling.easy import DEEPER, FREE, RUNNING, EasyState, easy_columns
-from ..log_columns import LogColumns, Requests
+from ..log_columns import LogColumns, Requests, zeros
 from ..run_times import REMEMBERED, LastShares
 
 #: Places of ``counts``: waiting jobs, and how many of them have been promised a start.
@@ -209,10 +210,7 @@ def empty_state(
         is_compiled: whether compiled code reads it, which wants arrays.
     """
     jobs, processors = len(asked.size), rules.processors
-    running = min(jobs, processors) + 1
-
-    def ints(count: int) -> Column:
-        return np.zeros(count, np.int64) if is_compiled else [0] * count
+    running, ints = min(jobs, processors) + 1, partial(zeros, is_compiled=is_compiled)
 
     def floats(count: int, value: float = 0.0) -> Column:
         return (np.full(count, value) if value else np.zeros(count)) if is_compiled else [value] * count

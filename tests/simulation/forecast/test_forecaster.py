@@ -100,6 +100,17 @@ def test_the_plan_by_limits_is_the_policy_itself(policy: str) -> None:
     assert [forecast.plan_s for _, forecast, _ in found] == [came for *_, came in found]
 
 
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+def test_the_plan_amid_running_jobs_is_the_policy_itself(policy: str) -> None:
+    # Sixty jobs come one after another, then sixty at once, and nobody after them; all run to their limits.
+    base = workload(120, seed=3)
+    requests = replace(base.requests, submit=base.requests.submit[:60] + base.requests.submit[60:61] * 60)
+    result = played(replace(base, requests=requests, run=tuple(requests.estimate)), policy)
+    found = [one for one in forecasts_of(result, futures=2, asked_at=[0.0]) if one.number >= 60]
+    assert [one.forecast.plan_s for one in found] == [one.came_s for one in found]
+    assert sum(one.came_s > 0 for one in found) > 50
+
+
 @pytest.mark.parametrize("policy", ON_LOGS)
 def test_plain_python_and_compiled_futures_are_the_same(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     result = played(workload(60), policy=policy)
