@@ -84,17 +84,16 @@ def _completed(
         step: the pass.
     """
     cluster, options = step.cluster, step.options
-    tried: list[tuple[AttemptResult, list[_Found], float]] = []
+    tried: list[tuple[tuple[Weight, float, float], AttemptResult, list[_Found]]] = []
     for award in _awards(base, cluster, options):
         if award is not base and not _keeps_reservations(award, step):
             continue
         leftover = _Leftover(what_is_left(award.answer.table, award.answer.chosen, cluster), options)
         found = leftover.start(waiting(_winners(award)), lambda: step.is_over(step.end))
-        tried.append((award, found, leftover.whole()))
+        tried.append((_worth(award, found, leftover.whole(), cluster, options), award, found))
         if step.is_over(step.end):
             break
-    award, found, _ = max(tried, key=lambda one: _worth(one[0], one[1], one[2], cluster, options))
-    return award, found
+    return max(tried, key=lambda one: one[0])[1:]
 
 
 def _keeps_reservations(award: AttemptResult, step: StepPass) -> bool:
@@ -130,7 +129,8 @@ def _lowered(joined: AttemptResult, base: AttemptResult, step: StepPass) -> Atte
             return joined
         others = bids[table.job[bids] != table.job[bid]]
         beside = replace(packing, capacity=packing.capacity - packing.use(np.array([bid])))
-        best, proved = best_among(beside, worth, np.intersect1d(chosen, others), others, may_wait=False)
+        award, may_wait = np.intersect1d(chosen, others), step.end is None
+        best, proved = best_among(beside, worth, award, others, may_wait=may_wait)
         if not proved:
             return joined
         bound = max(bound, weights[bid] + sum(weights[one] for one in best.tolist()))

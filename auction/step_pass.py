@@ -15,6 +15,7 @@ from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..cluster.value_types import copied
 from .balance import BalancePolicy
+from .ledger import allocations_of
 from .options import StepOptions
 from .reserve import Promise, StepReservations
 from .state import StepState
@@ -120,13 +121,8 @@ class StepPass:
             return tuple(self.counted or ())
         table = self.best.answer.table
         jobs = self.behind_started | {demand.job.id: demand for demand in self.window}
-        return tuple(
-            StartingJob(
-                demand=jobs[table.demand_of(bid).job.id],
-                allocation=table.allocation(bid),
-            )
-            for bid in self.best.answer.chosen.tolist()
-        )
+        starts = allocations_of(table, self.best.answer.chosen)
+        return tuple(StartingJob(demand=jobs[job.id], allocation=where) for job, where in starts)
 
     @property
     def is_idle(self) -> bool:

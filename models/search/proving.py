@@ -86,6 +86,12 @@ def _searched(
     if is_large := sum(worth.weights) >= EXACT_SUM:
         looks = min(looks, _PLAIN_LOOKS)
     weight = np.array(worth.weights, object if is_large else np.int64)
+    best, preference = worth.of(award)
+    begins = np.flatnonzero(np.diff(packing.job[bids], prepend=-1))
+    most = (np.maximum.reduceat(one[bids], begins).clip(0).sum() for one in (weight, worth.preference))
+    if next(most) <= best and next(most) <= preference:
+        # No award has more than the best bid of every job.
+        return award, True
     unit = float(worth.value.max()) / max(float(weight.max()), 1.0) or 1.0
     price = np.zeros(len(packing.capacity)) if price is None else price
     cost = _costs(packing, bids, price)
@@ -94,7 +100,6 @@ def _searched(
     branch = _first(packing, of, float((packing.capacity * price).sum()) / unit)
     if branch is None:
         return award, False
-    best, preference = worth.of(award)
     # As bounds by prices are rounded elsewhere: more than floats can lose.
     slack = 1e-9 * (float(np.abs(of.gain).max()) + abs(float(branch.bound[0]))) + 1e-6
     compiled = compiled_proofs() if is_loaded() and not is_large else None
@@ -188,8 +193,7 @@ def proved_soon(packing: Packing, worth: Worth) -> IntArray | None:
 @cache
 def _choices(count: int) -> IntArray:
     """Return all choices among some things as zeros and ones, shape (2^count, count)."""
-    numbers: IntArray = np.arange(2**count)[:, None]
-    choices: IntArray = numbers >> np.arange(count) & 1
+    choices: IntArray = np.arange(2**count)[:, None] >> np.arange(count) & 1
     return choices
 
 
@@ -246,8 +250,7 @@ def _first(packing: Packing, bids: ProofBids, bound: float) -> Branch | None:
     levels, width, weights = more + 1, len(begins), np.asarray(bids.weight).dtype
     if levels * (len(job) + 6 * width) > _MOST_CELLS:
         return None
-    first = np.zeros(levels)
-    first[0] = 1.0
+    first = np.eye(1, levels)[0]
     return Branch(
         left=packing.capacity.copy(),
         bid=np.resize(np.arange(len(job)), levels * len(job)),

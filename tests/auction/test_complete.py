@@ -19,6 +19,7 @@ from aucsched.auction.strategies import AttemptResult
 from aucsched.cluster.schedule import Reason
 from aucsched.models.model import bid_weights
 from aucsched.models.search.packing import packing_of
+from aucsched.models.search.proving import best_among
 from aucsched.models.solve.lexicographic import integer_weights
 from aucsched.models.solve.solver import SolverOptions, solve
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
@@ -148,3 +149,20 @@ def test_a_bound_holds_for_the_jobs_that_joined_the_auction(monkeypatch: pytest.
         assert found.proved == (found.bound == found.answer.priority)
         tighter += found.bound < joined.bound
     assert tighter > 3, len(looked)
+
+
+@pytest.mark.parametrize("clock", [{}, {"time_limit_s": 60}])
+def test_without_a_clock_a_bound_does_not_depend_on_what_is_loaded(
+    clock: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fewer looks were made where the compiled loop was not loaded yet: another bound from the same work."""
+    waits: list[bool] = []
+
+    def noted(*arguments: Any, may_wait: bool) -> Any:
+        waits.append(may_wait)
+        return best_among(*arguments, may_wait=may_wait)
+
+    monkeypatch.setattr(complete_module, "best_among", noted)
+    for seed in range(40):
+        schedule(_of_equals(seed), window=3 + seed % 4, work_limit=5, promise="none", reserve=0, **clock)
+    assert set(waits) == {not clock}
