@@ -129,8 +129,9 @@ def _lowered(joined: AttemptResult, base: AttemptResult, step: StepPass) -> Atte
             return joined
         others = bids[table.job[bids] != table.job[bid]]
         beside = replace(packing, capacity=packing.capacity - packing.use(np.array([bid])))
-        award, may_wait = np.intersect1d(chosen, others), step.end is None
-        best, proved = best_among(beside, worth, award, others, may_wait=may_wait)
+        best, proved = best_among(
+            beside, worth, np.intersect1d(chosen, others), others, may_wait=step.end is None
+        )
         if not proved:
             return joined
         bound = max(bound, weights[bid] + sum(weights[one] for one in best.tolist()))
@@ -187,8 +188,7 @@ class _Leftover:
         tried: list[Demand] = []
         found: list[_Found] = []
         reserved = len(self._reserved)
-        placer = self._cluster.placer
-        if placer is not None:
+        if (placer := self._cluster.placer) is not None:
             demands = tuple(waiting)
             waiting = [demands[place] for place in placer.order(demands)]
         for demand in waiting:

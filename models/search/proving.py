@@ -65,9 +65,8 @@ def best_among(
         return found, True
     if may_wait:
         load_within(None)
-    looks = _UNPRICED_LOOKS if price is None else _LOOKS
-    if not (may_wait or is_loaded()):
-        looks = _PLAIN_LOOKS
+    most = _UNPRICED_LOOKS if price is None else _LOOKS
+    looks = most if may_wait or is_loaded() else _PLAIN_LOOKS
     return _searched(packing, worth, found, bids, price, looks)
 
 
@@ -193,8 +192,7 @@ def proved_soon(packing: Packing, worth: Worth) -> IntArray | None:
 @cache
 def _choices(count: int) -> IntArray:
     """Return all choices among some things as zeros and ones, shape (2^count, count)."""
-    choices: IntArray = np.arange(2**count)[:, None] >> np.arange(count) & 1
-    return choices
+    return np.arange(2**count)[:, None] >> np.arange(count) & 1
 
 
 def _prices(packing: Packing, worth: Worth) -> FloatArray:

@@ -153,7 +153,7 @@ def test_a_bound_holds_for_the_jobs_that_joined_the_auction(monkeypatch: pytest.
 
 @pytest.mark.parametrize("clock", [{}, {"time_limit_s": 60}])
 def test_without_a_clock_a_bound_does_not_depend_on_what_is_loaded(
-    clock: dict[str, float], monkeypatch: pytest.MonkeyPatch
+    clock: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fewer looks were made where the compiled loop was not loaded yet: another bound from the same work."""
     waits: list[bool] = []
