@@ -14,7 +14,7 @@ decision under a work limit.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, filterfalse
 
 from ..bidgen.candidates import GuardedViews, most_at_once
 from ..bidgen.first_fit import Cluster, FirstFitPlacer, Placement
@@ -225,16 +225,7 @@ def reserve(step: StepPass, *, by_counts: bool = True) -> None:
     for promise in step.waiting.promised:
         reserved.promise(promise)
     if step.options.backfills:
-        fit = FirstFitPlacer(Cluster(step.columns, step.state.topology, reserved.guards))
-        backfilling = Backfilling(fit, reserved, step.passes_over)
-        backfilling.start(step.window)
-        if by_counts and not step.waiting.promised and _stand(step, fit.placements, fit):
-            return
-        backfilling.reserve()
-        due = {guard.job.id for guard in reserved.guards if guard.is_now}
-        step.able = step.views.startable(step.window)
-        step.bidding = step.able & ({start.demand.job.id for start in backfilling.starts} | due)
-        step.passed = step.able - step.bidding
+        _backfill(step, by_counts)
         return
     for demand in step.window:
         if demand.job.id in step.bidding:
@@ -244,6 +235,28 @@ def reserve(step: StepPass, *, by_counts: bool = True) -> None:
         is_asked = demand.job.id in reserved.asked or step.passes_over(demand)
         if not is_asked and not reserved.reserve(demand, ()):
             break
+
+
+def _backfill(step: StepPass, by_counts: bool) -> None:
+    reserved = step.reserved
+    fit = FirstFitPlacer(Cluster(step.columns, step.state.topology, reserved.guards))
+    backfilling = Backfilling(fit, reserved, step.passes_over)
+    backfilling.start(step.window)
+    if by_counts and not step.waiting.promised and _stand(step, fit.placements, fit):
+        return
+    backfilling.reserve()
+    if reserved.wants_more:
+        # Where the whole window starts, the first blocked job stands behind it.
+        step.waiting = step.waiting._replace(behind=tuple(step.waiting.behind))
+        for demand in filterfalse(step.passes_over, step.waiting.behind):
+            if not reserved.wants_more or step.is_over(step.deadline):
+                break
+            backfilling.start((demand,))
+        backfilling.reserve()
+    due = {guard.job.id for guard in reserved.guards if guard.is_now}
+    step.able = step.views.startable(step.window)
+    step.bidding = step.able & ({start.demand.job.id for start in backfilling.starts} | due)
+    step.passed = step.able - step.bidding
 
 
 def award_by_counts(step: StepPass) -> bool:

@@ -366,3 +366,15 @@ def test_a_job_that_loses_to_what_leaves_room_for_one_behind_it_has_the_reservat
     step = take_step(state, StepOptions(promise="none", work_limit=20))
     assert [award.job for award in step.schedule.started] == ["first", "a", "c"]
     assert {guard.job.id for guard in step.cluster.guards} == {"first", "wide"}
+
+
+@pytest.mark.parametrize("window", [2, 4, 5, 100])
+def test_the_first_blocked_job_behind_a_window_that_starts_whole_is_not_delayed(window: int) -> None:
+    small = [{"id": f"small{place}", "priority": 9, "time_limit_s": 60, "cores": 1} for place in range(4)]
+    behind = [
+        {"id": "wide", "priority": 5, "time_limit_s": 60, "cores": 8},
+        {"id": "long", "priority": 3, "time_limit_s": 1000, "cores": 1},
+        {"id": "short", "priority": 1, "time_limit_s": 50, "cores": 1},
+    ]
+    found = schedule(snapshot([{"name": "n0", "cores": 8}], [*small, *behind]), window=window)
+    assert {award.job for award in found.started} == {*(one["id"] for one in small), "short"}
