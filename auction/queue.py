@@ -149,8 +149,7 @@ def _look_at(job: Job, model: type[Model], reader: DemandReader) -> Demand | Ref
             return set_aside(job.id, error)
         if isinstance(found, Ineligible):
             return Refusal(job=job.id, reason=found.reason, detail=found.detail)
-        missing = model.cannot_place(found)
-        if not missing:
+        if not (missing := model.cannot_place(found)):
             return found
     return Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=missing)
 

@@ -184,7 +184,8 @@ class DemandReader:
         is_same = np.array_equal(self._columns.takes_jobs, columns.takes_jobs)
         is_same &= self._all_reservations == snapshot.reservations
         is_same &= not snapshot.reservations or self._time == snapshot.time
-        if is_same and len(self._read) <= _MOST_READ * max(len(snapshot.jobs), _FEW_JOBS):
+        most = _MOST_READ * max(len(snapshot.jobs), _FEW_JOBS)
+        if is_same and max(len(self._read), len(self.looked_at)) <= most:
             later._columns, later._time = columns, snapshot.time  # noqa: SLF001 - the same
         else:
             later._look(columns, snapshot.time, honours=True)  # noqa: SLF001 - the same

@@ -243,6 +243,15 @@ def test_a_live_loop_awards_the_same_whether_it_keeps_its_last_pass_or_not() -> 
     assert starts > 50
 
 
+def test_jobs_that_are_gone_are_forgotten_though_none_was_ever_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aucsched.cluster.resources.demand._FEW_JOBS", 1)
+    empty, last = snapshot([{"name": "n", "cores": 1}], []), None
+    for number in range(9):
+        held = Job(id=f"{number}", priority=1, request=Request(cores=1), hold="Dependency")
+        last = take_step(replace(empty, jobs=(held,)), StepOptions(work_limit=1), last=last).state
+        assert len(last.reader.looked_at) <= 5
+
+
 def test_nothing_is_decided_anew_where_nothing_has_changed() -> None:
     auction = Auction(cluster(Random(1)), work_limit=1)
     auction.update(arrived=[job(Random(2), "a")])
