@@ -200,7 +200,7 @@ class Schedule(Copied, Tabular):
     attempts: tuple[Attempt, ...]
     sizes: Sizes
     seconds: Seconds = field(compare=False)
-    search_parameters: Mapping[str, float] = field(default_factory=dict)
+    search_parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schedule file's content as plain dicts, lists, numbers and text."""

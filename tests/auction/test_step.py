@@ -476,6 +476,9 @@ def test_what_steers_the_search_is_an_option() -> None:
     assert "search_parameters" not in plain.to_dict()
     assert steered.to_dict()["search_parameters"] == {"moves": 1, "near": 0.02}
     assert parse_schedule(steered.to_json().encode()).to_json() == steered.to_json()
+    # A schedule without awards can be in a set, as before it had parameters.
+    idle = Snapshot(nodes=cluster.nodes)
+    assert len({schedule(idle), schedule(idle, search_parameters="moves=1")}) == 2
     parameters = {"moves": 1, "near": 0.02}
     assert schedule(cluster, work_limit=5, search_parameters=parameters) == steered
     options = StepOptions(search_parameters=parameters)
