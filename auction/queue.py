@@ -109,8 +109,11 @@ def queue_of(
         index = min(size, len(waiting))
         known = looked_at.get(job.id)
         if known is None or known[0] is not job or known[1] is not model:
-            known = job, model, _look_at(job, model, reader)
-            looked_at[job.id] = known
+            try:
+                known = looked_at[job.id] = job, model, _look_at(job, model, reader)
+            except Exception as error:  # noqa: BLE001 - one job must not keep all the others from starting
+                # Another pass looks again.
+                known = job, model, set_aside(job.id, error)
         found = aside.get(job.id) or known[2]
         if isinstance(found, Refusal):
             unable[job.id] = found
@@ -143,10 +146,7 @@ def _look_at(job: Job, model: type[Model], reader: DemandReader) -> Demand | Ref
     unread = "; ".join(job.unsupported)
     missing = f"cannot be expressed: {unread}" if unread else model.cannot_express(job)
     if not missing:
-        try:
-            found = reader.read(job, 0)
-        except Exception as error:  # noqa: BLE001 - one job must not keep all the others from starting
-            return set_aside(job.id, error)
+        found = reader.read(job, 0)
         if isinstance(found, Ineligible):
             return Refusal(job=job.id, reason=found.reason, detail=found.detail)
         if not (missing := model.cannot_place(found)):

@@ -11,6 +11,7 @@ from dataclasses import fields, replace
 from random import Random
 from time import sleep
 from typing import Any, cast
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from aucsched.auction.options import StepOptions
 from aucsched.auction.state import SnapshotState, state_of
 from aucsched.auction.step import take_step
 from aucsched.cluster.resources.demand import Demand, DemandReader
+from aucsched.cluster.schedule import Reason
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText
 from aucsched.slurm.live.passes import Look, take_pass
 
@@ -250,6 +252,16 @@ def test_jobs_that_are_gone_are_forgotten_though_none_was_ever_read(monkeypatch:
         held = Job(id=f"{number}", priority=1, request=Request(cores=1), hold="Dependency")
         last = take_step(replace(empty, jobs=(held,)), StepOptions(work_limit=1), last=last).state
         assert len(last.reader.looked_at) <= 5
+
+
+def test_a_job_that_could_not_be_read_is_read_anew_in_the_next_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Job(id="a", priority=1, request=Request(cores=1))
+    auction = Auction(replace(snapshot([{"name": "n", "cores": 1}], []), jobs=(job,)), work_limit=1)
+    with monkeypatch.context() as once:
+        once.setattr(DemandReader, "read", Mock(side_effect=MemoryError("none left")))
+        assert [refusal.reason for refusal in auction.award().pending] == [Reason.SET_ASIDE]
+    auction.update()
+    assert [award.job for award in auction.award().started] == ["a"]
 
 
 def test_nothing_is_decided_anew_where_nothing_has_changed() -> None:
