@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -93,8 +94,13 @@ ORDER_NAMES: tuple[str, ...] = get_args(OrderName)
 
 
 def _of(policy: str, text: str, parameter: str = "", **others: Any) -> Any:
-    """Return an option of one policy over logs."""
+    """Return an option of one policy over logs; sweeps take numbers."""
+    others.setdefault("is_swept", "low" in others)
     return Option(f"For policy {policy}: {text}", policies=(policy,), parameter=parameter, **others)
+
+
+#: One that may be repeated; a module (``elsewhere``) reads its texts.
+_list_of = partial(_of, default=(), is_text=True, is_multiple=True)
 
 
 @dataclass(kw_only=True, unsafe_hash=True)
@@ -113,7 +119,7 @@ class LogRecord:
         is_swept=True,
     )
     reservations: Option[int] = _of(
-        "reservations", "number of blocked jobs that get one.", "number", default=4, low=1, is_swept=True
+        "reservations", "number of blocked jobs that get one.", "number", default=4, low=1
     )
     lookahead_depth: Option[int | None] = _of(
         "lookahead",
@@ -122,7 +128,6 @@ class LogRecord:
         default="all",
         low=1,
         high=LARGEST,
-        is_swept=True,
     )
     lookahead_ties: Option[Literal["first", "last"]] = _of(
         "lookahead", "of equally full selections prefer first or last jobs.", "ties", default="first"
@@ -135,7 +140,6 @@ class LogRecord:
         low=0,
         includes_low=True,
         unit="FACTOR",
-        is_swept=True,
     )
     expansion_factor: Option[float] = _of(
         "selective",
@@ -145,7 +149,6 @@ class LogRecord:
         low=1,
         includes_low=True,
         unit="FACTOR",
-        is_swept=True,
     )
     #: Lawson and Smirni's classes.
     class_limits_s: TextOption[Sequence[float]] = _of(
@@ -170,7 +173,6 @@ class LogRecord:
         default=100,
         low=1,
         unit="JOBS",
-        is_swept=True,
     )
     adapt_window: Option[int] = _of(
         "adaptive",
@@ -180,7 +182,6 @@ class LogRecord:
         low=1,
         high=LARGEST,
         unit="JOBS",
-        is_swept=True,
     )
     speculation: Option[float] = _of(
         "speculative",
@@ -190,35 +191,29 @@ class LogRecord:
         low=0,
         high=1,
         unit="SHARE",
-        is_swept=True,
     )
     stops: Option[int] = _of(
-        "speculative", "how often a job may be stopped after a lost bet.", default=1, low=1, is_swept=True
+        "speculative", "how often a job may be stopped after a lost bet.", default=1, low=1
     )
     test_run_s: Option[float | None] = _of(
         "speculative",
         "test runs of so long, twice as long each time, instead of bets.",
         low=0,
         unit="SECONDS",
+        is_swept=False,
     )
-    advance: TextOption[Sequence[Advance]] = _of(
+    advance: TextOption[Sequence[Advance]] = _list_of(
         "planning",
         "keep processors free, in seconds after the first submission; with the time at which it is asked "
         "for, accepted then or refused.",
-        default=(),
         unit="START,DURATION,PROCESSORS[,SUBMIT][,unused]|FILE",
-        is_text=True,
-        is_multiple=True,
         elsewhere="simulation.logs.plan_constraints",
     )
-    queue: TextOption[Sequence[QueueLimits]] = _of(
+    queue: TextOption[Sequence[QueueLimits]] = _list_of(
         "queues",
         "may be repeated: 'short: processors=64 estimate=3600 priority=2 hours=mon-fri 08:00-18:00'; a job "
         "waits in the first that takes it.",
-        default=(),
         unit="NAME:LIMITS",
-        is_text=True,
-        is_multiple=True,
         elsewhere="simulation.logs.hours",
     )
     heads: Option[Literal["priority", "best-fit"]] = _of(
@@ -231,15 +226,13 @@ class LogRecord:
         low=0,
         high=inf,
         unit="SECONDS",
+        is_swept=False,
     )
-    start_rule: TextOption[Sequence[StartRule]] = _of(
+    start_rule: TextOption[Sequence[StartRule]] = _list_of(
         "planning",
         "hours when jobs of a kind may start, or how many at once: 'processors>66%: 18:00-08:00,sat,sun', "
         "'processors>=33%: 2', 'user=7: 64', 'group=3: 128'.",
-        default=(),
         unit="KIND:LIMIT",
-        is_text=True,
-        is_multiple=True,
         elsewhere="simulation.logs.plan_constraints",
     )
     replan: Option[Literal["keep", "rebuild"]] = _of(
