@@ -13,7 +13,6 @@ from ..network import Network, NetworkKind
 from ..nodes import Node, PartitionState
 from ..schedule import Reason, Refusal
 from ..snapshot import Snapshot
-from ..value_types import copied
 from .capacity import BoolArray, IntArray
 from .columns import Columns
 from .pools import Use, fewest
@@ -184,8 +183,7 @@ class DemandReader:
         is_same = np.array_equal(self._columns.takes_jobs, columns.takes_jobs)
         is_same &= self._all_reservations == snapshot.reservations
         is_same &= not snapshot.reservations or self._time == snapshot.time
-        most = _MOST_READ * max(len(snapshot.jobs), _FEW_JOBS)
-        if is_same and max(len(self._read), len(self.looked_at)) <= most:
+        if is_same and len(self.looked_at) <= _MOST_READ * max(len(snapshot.jobs), _FEW_JOBS):
             later._columns, later._time = columns, snapshot.time  # noqa: SLF001 - the same
         else:
             later._look(columns, snapshot.time, honours=True)  # noqa: SLF001 - the same
@@ -200,7 +198,6 @@ class DemandReader:
         self._kinds_met: dict[object, int] = {}
         #: By form, what jobs ask for that the machine never has; empty: nothing.
         self.impossible: dict[int, str] = {}
-        self._read: dict[str, tuple[Job, Demand | Ineligible]] = {}
         #: By job id: the job, the model, and what a queue found of the job in it.
         self.looked_at: dict[str, tuple[Job, type, Demand | Refusal]] = {}
 
@@ -216,17 +213,7 @@ class DemandReader:
         return members
 
     def read(self, job: Job, index: int) -> Demand | Ineligible:
-        """Return the job's demand, or why no node could ever take it; reads each object once."""
-        known, found = self._read.get(job.id, (None, None))
-        if known is not job or found is None:
-            found = self._made(job, index)
-            self._read[job.id] = job, found
-        if isinstance(found, Demand) and found.index != index:
-            found = copied(found, index=index)
-            self._read[job.id] = job, found
-        return found
-
-    def _made(self, job: Job, index: int) -> Demand | Ineligible:
+        """Return the job's demand, or why no node could ever take it."""
         # The same objects for every job that asks alike.
         key = self._key(job)
         if key not in self._known:

@@ -280,13 +280,13 @@ def test_what_has_not_changed_is_not_read_anew(monkeypatch: pytest.MonkeyPatch) 
     found = auction.award()
     last = found.pending[-1].job
     read: list[str] = []
-    made = DemandReader._made  # noqa: SLF001 - where a job is read
+    made = DemandReader.read
 
     def noted(self: Any, one: Job, index: int) -> Any:
         read.append(one.id)
         return made(self, one, index)
 
-    monkeypatch.setattr("aucsched.cluster.resources.demand.DemandReader._made", noted)
+    monkeypatch.setattr("aucsched.cluster.resources.demand.DemandReader.read", noted)
     monkeypatch.setattr("aucsched.auction.state.topology_of", None)
     auction.update(time=5, started=found.started, priorities={last: 2})
     auction.award()
