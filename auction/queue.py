@@ -111,8 +111,7 @@ def queue_of(
         if known is None or known[0] is not job or known[1] is not model:
             try:
                 known = looked_at[job.id] = job, model, _look_at(job, model, reader)
-            except Exception as error:  # noqa: BLE001 - one job must not keep all the others from starting
-                # Another pass looks again.
+            except Exception as error:  # noqa: BLE001 - others may start, and another pass looks again
                 known = job, model, set_aside(job.id, error)
         found = aside.get(job.id) or known[2]
         if isinstance(found, Refusal):

@@ -222,8 +222,9 @@ class Backfilling:
     def start(self, waiting: Iterable[Demand]) -> None:
         """Start jobs, highest priority first."""
         for demand in waiting:
-            could = self._fit.could_hold(demand)
-            if could and self._blocked:
+            # Until one is blocked first-fit comes first: it looks at fewer nodes than counts do.
+            is_first = self._reserved.wants_more and not (self._blocked or self._fit.has_counted)
+            if (could := is_first or self._fit.could_hold(demand)) and self._blocked:
                 self.reserve()
                 could = self._fit.could_hold(demand)
             start = self._fit.start(demand) if could else None

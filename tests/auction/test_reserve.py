@@ -16,9 +16,11 @@ from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.auction.forecast import Forecast, shadow_time
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.queue import queue_of
-from aucsched.auction.reserve import StepReservations
+from aucsched.auction.reserve import Backfilling, StepReservations
 from aucsched.auction.state import state_of
 from aucsched.auction.step import take_step
+from aucsched.bidgen.first_fit import Cluster, FirstFitPlacer
+from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.text import utc
 
 NOW = 1_795_167_000.0
@@ -378,3 +380,21 @@ def test_the_first_blocked_job_behind_a_window_that_starts_whole_is_not_delayed(
     ]
     found = schedule(snapshot([{"name": "n0", "cores": 8}], [*small, *behind]), window=window)
     assert {award.job for award in found.started} == {*(one["id"] for one in small), "short"}
+
+
+def test_until_a_job_is_blocked_nobody_counts_for_those_that_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    counts = FirstFitPlacer.could_hold
+
+    def noted(fit: FirstFitPlacer, demand: Demand) -> bool:
+        asked.append(demand.job.id)
+        return counts(fit, demand)
+
+    monkeypatch.setattr(FirstFitPlacer, "could_hold", noted)
+    jobs = [{"id": f"{place}", "priority": 99 - place, "time_limit_s": 60, "cores": 1} for place in range(9)]
+    state = state_of(snapshot([{"name": "n0", "cores": 6}], jobs))
+    fit = FirstFitPlacer(Cluster(state.columns, state.topology))
+    backfilling = Backfilling(fit, StepReservations(state, 1))
+    backfilling.start(queue_of(state.snapshot, state.reader, StepOptions()).waiting)
+    assert [start.demand.job.id for start in backfilling.starts] == [f"{place}" for place in range(6)]
+    assert not {*asked} & {f"{place}" for place in range(6)}
