@@ -34,12 +34,13 @@ from .state import StepState
 from .step_pass import StepPass, WaitingJobs
 from .strategies import AttemptResult
 
-#: Share of the limit after which a step has decided: the rest is for checking awards and finding
-#: reasons.
+#: Share of the limit after which a step has decided: the rest is for checks and reasons.
 _FOR_DECIDING = 0.9
-#: Seconds that this takes for each node and each job, where that is more, of at most half of the
-#: limit.
+#: Seconds that this takes for each node and job, where that is more, of half of the limit at most.
 _REPORT_S_OF_NODE, _REPORT_S_OF_JOB, _MOST_FOR_REPORT = 1.5e-5, 2.5e-4, 0.5
+#: Share of the time in which a blocked job is looked for behind a window that starts whole: where
+#: thousands start there, a pass of 3 s that took all of it started a quarter as many.
+_FOR_BEHIND = 0.1
 #: Promises that a step keeps, the earliest.
 _MOST_PROMISED = 64
 #: Share of the time that is left for an attempt after which another may follow.
@@ -247,9 +248,11 @@ def _backfill(step: StepPass, by_counts: bool) -> None:
     backfilling.reserve()
     if reserved.wants_more:
         # Where the whole window starts, the first blocked job stands behind it.
+        now = step.options.clock()
+        end = step.deadline and now + _FOR_BEHIND * (step.deadline - now)
         step.waiting = step.waiting._replace(behind=tuple(step.waiting.behind))
         for demand in filterfalse(step.passes_over, step.waiting.behind):
-            if not reserved.wants_more or step.is_over(step.deadline):
+            if not reserved.wants_more or step.is_over(end):
                 break
             backfilling.start((demand,))
         backfilling.reserve()

@@ -194,8 +194,7 @@ class StepPass:
         if options.is_greedy or (is_late and options.on_timeout == "incumbent"):
             return size
         if is_late:
-            # Of a queue shorter than the window half of the jobs, else they would all be looked at
-            # again.
+            # Of a queue shorter than the window half of it, else all would be looked at again.
             return max(1, min(size, len(self.window)) // 2)
         return min(2 * size, options.window)
 

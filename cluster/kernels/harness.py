@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 #: Set to ``0``, kernels run in plain Python also where numba is installed.
 SWITCH = "AUCSCHED_NUMBA"
-#: Seconds after which a user is told that something is being compiled: reading the cache takes
-#: less.
+#: Seconds after which a user is told that something compiles: reading the cache takes less.
 _TOLD_AFTER_S = 2.0
 
 #: Said once, whatever is to be compiled.

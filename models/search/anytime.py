@@ -345,8 +345,7 @@ class AnytimeSearch:
             settings,
         )
         award = bids[are_one(solution.values)]
-        # Beside huge counts the solver's tolerance is more than nothing: what it found is counted
-        # again.
+        # Beside huge counts the solver's tolerance is more than nothing: what it found is recounted.
         if (self._packing.use(award) <= self._packing.capacity).all():
             self._offer(award)
         return solution

@@ -181,8 +181,7 @@ def _best_bids(group: IntArray, first: IntArray, gain: FloatArray) -> IntArray:
 #: Rounds of prices before the first step, where steps are counted and where a clock is, and once
 #: more later; the share of the time that each may take.
 _ROUNDS, _TIMED_ROUNDS, _MORE_ROUNDS, _FOR_PRICES = 80, 400, 1500, 0.12
-#: What rounds steer towards where no good award is known yet, as a share of the first rounds'
-#: bound.
+#: What rounds steer towards where no good award is known, as a share of the first rounds' bound.
 _AIM = 0.85
 #: The step at which prices are bettered; entries of a program for which the linear relaxation waits
 #: one more step, and entries for which rounds of cliques are one more step apart: a like share of
